@@ -141,8 +141,9 @@ def edge_answer(
         return _asked(graph, by_place, name, kind, edges)
     refuse_frame(graph, kind)
     executor = graph.executor
-    single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
-    if single and measure is None and graph.options.chosen_backend in ON_DEVICE:  # sorts them if keys and numbers fit
+    is_single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    # The device sorts them if keys and numbers fit.
+    if is_single and measure is None and graph.options.chosen_backend in ON_DEVICE:
         args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
         (block,) = (graph.blocks[place] for place in by_place)
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
@@ -198,22 +199,23 @@ def partitions(
     executor, sharded = graph.executor, graph.plan.shards > 1
     rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
     groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
-    summed = partial(_summed, real=True) if measure is not None and measure.real else _summed
-    parts = executor.map("edges", _joined if graph.plan.scheme.once else summed, groups)
-    added = executor.gather(executor.map("edges", _added, list(parts)))
-    sizes = [edges for edges, _ in added]
+    reducer = partial(_summed, is_real=True) if measure is not None and measure.real else _summed
+    parts = executor.map("edges", _joined if graph.plan.scheme.once else reducer, groups)
+    facts = executor.gather(executor.map("edges", _added, list(parts)))
+    sizes = [edges for edges, _ in facts]
     fact = f"{name or 'rows'} and edges differ in number"
     refuse_unless(sum(sizes) == graph.edges, fact, graph.folder_of_copies)
-    refuse_unless(total is None or sum(number for _, number in added) == total, f"{name} of edges do not add up")
+    refuse_unless(total is None or sum(number for _, number in facts) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
     vertices = graph.prepared.vertices
     function, vector = (None, None) if measure is None else (measure.function, measure.vector)
     if sharded:
         return frames_of_edges(executor, parts, vertices, name, firsts, kind.library, function, vector), sizes
-    whole = None if vector is None else vector.whole
+    whole_vector = None if vector is None else vector.whole
     calls = [
-        (part, vertices, name, kind.library, first, function, whole) for part, first in zip(parts, firsts, strict=True)
+        (part, vertices, name, kind.library, first, function, whole_vector)
+        for part, first in zip(parts, firsts, strict=True)
     ]
     parts.clear()
     return starmap(executor, "edges", _edge_frame, calls), sizes
@@ -279,19 +281,19 @@ def _whole_frame(
 ) -> Any:
     """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
     answers = backend_of(values).answers
-    added, bound = answers.facts(values)
+    value_sum, bound = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
-    refuse_unless(total is None or added == total, f"{name} of edges do not add up")
+    refuse_unless(total is None or value_sum == total, f"{name} of edges do not add up")
     if block.members is not None:
         ids = (order.take(block.members),) * 2
     else:
         ids = order[block.row_first :: block.stride], order[block.column_first :: block.stride]
-    external = external_ids_on_device(vertices)
-    columns = answers.edges(block, values, ids, len(order), bound, 0 if external is None else external)
+    vertex_ids = external_ids_on_device(vertices)
+    columns = answers.edges(block, values, ids, len(order), bound, 0 if vertex_ids is None else vertex_ids)
     if columns is None:
         return None
     src, dst, numbers = columns
-    if external is None:
+    if vertex_ids is None:
         src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
     return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
 
@@ -301,9 +303,9 @@ def _whole_frame(
 
 def _slices(
     graph: CountingContext,
-    by_place: ByPlace,
+    block_values: ByPlace,
     step: int,
-    oriented: bool = False,
+    is_oriented: bool = False,
     function: Callable[[Array], Any] | None = None,
 ) -> list[Any]:
     """Cut blocks into slices: keys over dense ids above numbers; out of core they are on the host.
@@ -314,12 +316,12 @@ def _slices(
     order = None if sharded else graph.prepared.graph.order.whole
     backend, host = graph.options.chosen_backend, sharded or not graph.answers.frames_on_device
     calls = [
-        (graph.blocks[place], values, order, start, start + step, backend, host, oriented, function)
-        for place, values in by_place.items()
+        (graph.blocks[place], values, order, start, start + step, backend, host, is_oriented, function)
+        for place, values in block_values.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
     slices = starmap(executor, "edges", _slice, calls)
-    return edges_by_dense_id(executor, slices, graph.prepared.graph.order, oriented) if sharded else slices
+    return edges_by_dense_id(executor, slices, graph.prepared.graph.order, is_oriented) if sharded else slices
 
 
 def _slice(*arguments: Any) -> Any:
@@ -336,9 +338,9 @@ def _edges_of_block(
     stop: int,
     backend: str,
     host: bool,
-    oriented: bool,
+    is_oriented: bool,
 ) -> Array:
-    """Return keys above numbers for some edges of a block; the smaller id is first, or with `oriented` the row's.
+    """Return keys above numbers for some edges of a block; the smaller id is first, or with `is_oriented` the row's.
 
     Without an order the keys are over the ids of the blocks.
     """
@@ -348,17 +350,17 @@ def _edges_of_block(
 
         ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
         rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows after the last vertex are empty
-        real = values.dtype == np.float64
-        numbers = block.columns if real else values
-        edges: Array = keys_of_block(block.offsets, block.columns, rows, columns, numbers, start, stop, oriented)
-        if real:
+        is_real = values.dtype == np.float64
+        numbers = block.columns if is_real else values
+        edges: Array = keys_of_block(block.offsets, block.columns, rows, columns, numbers, start, stop, is_oriented)
+        if is_real:
             edges[1] = values[start:stop].view(np.int64)
         return edges
     u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
     if order is not None:
         u, v = order.take(u), order.take(v)
     edges = xp.empty((2, stop - start), dtype="int64")
-    edges[0] = pack(u, v, SHIFT) if oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
+    edges[0] = pack(u, v, SHIFT) if is_oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
     part = values[start:stop]
     edges[1] = part.view("int64") if part.dtype == "float64" else part
     return on_host(edges) if host else edges
@@ -376,10 +378,10 @@ def _rows(block: OrientedCSR, start: int, stop: int, xp: Any) -> Array:
         return np.repeat(np.arange(block.rows), np.diff(block.offsets.clip(start, stop)))
     first = int(block.offsets.searchsorted(xp.asarray([start], dtype="int64"), side="right")[0]) - 1
     end = int(block.offsets.searchsorted(xp.asarray([stop], dtype="int64"))[0])
-    begins = xp.zeros(stop - start, dtype="int32")
+    row_starts = xp.zeros(stop - start, dtype="int32")
     if end > first + 1:
-        xp.add.at(begins, block.offsets[first + 1 : end] - start, xp.ones(end - first - 1, dtype="int32"))
-    rows = xp.cumsum(begins, dtype="int32")
+        xp.add.at(row_starts, block.offsets[first + 1 : end] - start, xp.ones(end - first - 1, dtype="int32"))
+    rows = xp.cumsum(row_starts, dtype="int32")
     rows += first
     return rows
 
@@ -401,9 +403,9 @@ def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[lis
 def _cut(part: Array, starts: list[int]) -> list[Array]:
     """Sort the edges and cut them before each of `starts`."""
     xp, (high, low, values) = array_module(part), _ascending(part)
-    ordered = xp.stack([pack(high, low, SHIFT), values])
-    places = ordered[0].searchsorted(xp.asarray(starts, dtype="int64")).tolist()
-    return [ordered[:, a:b].copy() for a, b in zip([0, *places], [*places, ordered.shape[1]], strict=True)]
+    sorted_edges = xp.stack([pack(high, low, SHIFT), values])
+    places = sorted_edges[0].searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [sorted_edges[:, a:b].copy() for a, b in zip([0, *places], [*places, sorted_edges.shape[1]], strict=True)]
 
 
 def _joined(slices: list[Array]) -> Array:
@@ -413,7 +415,7 @@ def _joined(slices: list[Array]) -> Array:
     return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
 
 
-def _summed(slices: list[Array], real: bool = False) -> Array:
+def _summed(slices: list[Array], is_real: bool = False) -> Array:
     """Return each edge once, with the sum of its numbers, which may be the bits of float64."""
     high, low, values = _ascending(_joined(slices))
     xp, keys = array_module(values), pack(high, low, SHIFT)
@@ -421,7 +423,7 @@ def _summed(slices: list[Array], real: bool = False) -> Array:
         return xp.stack([keys, values])
     last = xp.ones(len(keys), dtype=bool)
     last[:-1] = keys[1:] != keys[:-1]
-    if real:
+    if is_real:
         places = xp.cumsum(last, dtype="int64") - last
         return xp.stack([keys[last], xp.bincount(places, weights=values.view("float64")).view("int64")])
     sums = xp.cumsum(values, dtype="int64")[last]
@@ -479,19 +481,21 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
 # requested edges
 
 
-def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
+def _asked(graph: CountingContext, block_values: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
     edges, src, dst = given_pairs(graph, edges, "edges")
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     mask = np.minimum(*ends) >= 0
-    distinct = np.unique(keys[mask])
+    distinct_keys = np.unique(keys[mask])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.answers.frame_bytes
-    slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // graph.tuning.split_bytes)))
-    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct))
-    counts, sums = np.sum([np.zeros((2, len(distinct)), np.int64), *matches], axis=0)
-    place = distinct.searchsorted(keys).clip(max=max(0, len(distinct) - 1))
-    mask &= (distinct[place] == keys) & (counts[place] > 0) if len(distinct) else False
+    slices = _slices(
+        graph, block_values, step if share is None else max(1, min(step, share // graph.tuning.split_bytes))
+    )
+    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, distinct_keys))
+    counts, sums = np.sum([np.zeros((2, len(distinct_keys)), np.int64), *matches], axis=0)
+    place = distinct_keys.searchsorted(keys).clip(max=max(0, len(distinct_keys) - 1))
+    mask &= (distinct_keys[place] == keys) & (counts[place] > 0) if len(distinct_keys) else False
     if not mask.all():
         number = int(mask.argmin())
         example = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
@@ -567,14 +571,14 @@ def _ends(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any]:
     return src, dst
 
 
-def _matched(part: Array, distinct: Array) -> Array:
+def _matched(part: Array, distinct_keys: Array) -> Array:
     """For each of some ascending keys, its number of occurrences above the sum of its numbers; on the host."""
-    counts = np.zeros((2, len(distinct)), np.int64)
-    if part.shape[1] and len(distinct):
+    counts = np.zeros((2, len(distinct_keys)), np.int64)
+    if part.shape[1] and len(distinct_keys):
         xp = array_module(part)
-        among = xp.asarray(distinct)
-        places = xp.minimum(among.searchsorted(part[0]), len(distinct) - 1)
-        hits = among.take(places) == part[0]
+        device_keys = xp.asarray(distinct_keys)
+        places = xp.minimum(device_keys.searchsorted(part[0]), len(distinct_keys) - 1)
+        hits = device_keys.take(places) == part[0]
         hit_places = on_host(places[hits])
         np.add.at(counts[0], hit_places, 1)
         np.add.at(counts[1], hit_places, on_host(part[1][hits]))

@@ -67,12 +67,12 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
         The tasks did not handle every wedge once.
     """
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
-    counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
+    supports, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
     zeros = {  # blocks whose triples have no wedge are in no task
         place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
-        for place in graph.blocks.keys() - counted.keys()
+        for place in graph.blocks.keys() - supports.keys()
     }
-    return dict(sorted((counted | zeros).items())), triangles
+    return dict(sorted((supports | zeros).items())), triangles
 
 
 def zeros_of(block: OrientedCSR, backend: str) -> Array:
@@ -112,26 +112,26 @@ def _sums(
 
     It returns one array for each distinct key of the triple, in ascending order, `nbytes` altogether, and a Record.
     """
-    plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
+    plan, (kernel, task_memory) = graph.plan, kernel_and_bytes(graph)
     splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
     if splits < plan.splits:  # each makes arrays as long as the blocks
-        coarser = replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits)
+        coarse_plan = replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits)
         with suppress(InputError):  # larger splits may need more memory than is available
-            substitute, nbytes_coarse = kernel_and_bytes(graph, coarser)
+            substitute, nbytes_coarse = kernel_and_bytes(graph, coarse_plan)
             if substitute == kernel:
-                plan, needed = coarser, nbytes_coarse
-    needed = min(plan.memory, needed + graph.answers.bytes_of_sums(nbytes, plan.workers))
-    graph.executor.store.set_task_memory(needed, plan.memory)
+                plan, task_memory = coarse_plan, nbytes_coarse
+    task_memory = min(plan.memory, task_memory + graph.answers.bytes_of_sums(nbytes, plan.workers))
+    graph.executor.store.set_task_memory(task_memory, plan.memory)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
     ]
-    folded = graph.answers.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
-    records: list[Record] = folded[0]
+    results = graph.answers.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    records: list[Record] = results[0]
     check(records, plan, graph.prepared.wedges)
-    return folded[1], sum(record.count.triangles for record in records)
+    return results[1], sum(record.count.triangles for record in records)
 
 
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
@@ -165,17 +165,17 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
     bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
         scratch = partial(support_scratch_bytes, backend, kernel, graph=bounds)
-        need = outputs + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
-        if need <= plan.memory:
-            return kernel, need
-    need = outputs + max(support_bytes(backend, edges, rows), sample)
-    if need > plan.memory:
+        nbytes = outputs + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
+        if nbytes <= plan.memory:
+            return kernel, nbytes
+    nbytes = outputs + max(support_bytes(backend, edges, rows), sample)
+    if nbytes > plan.memory:
         raise InputError(
-            f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
+            f"a task that visits triangles needs {format_size(nbytes)} at n = {plan.parts}, more than the "
             f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
             f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
-    return VISITED, need
+    return VISITED, nbytes
 
 
 def support_kernel(graph: CountingContext) -> str:
@@ -190,32 +190,32 @@ Visited = dict[Block, tuple[OrientedCSR, Array]]
 
 def _task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[BlockTask, dict[Block, OrientedCSR]]:
     """Make the task of a job, split by rows, and its blocks by position."""
-    by_place = dict(zip(job.triple.places, blocks, strict=True))
-    return task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places)), by_place
+    task_blocks = dict(zip(job.triple.places, blocks, strict=True))
+    return task_of(replace(job, cut="rows"), *(task_blocks[place] for place in job.triple.places)), task_blocks
 
 
 def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
-    backend, (task, by_place) = get_backend(job.backend), _task(job, blocks)
+    backend, (task, task_blocks) = get_backend(job.backend), _task(job, blocks)
     parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
     supports, triangles, wedges = next(parts)
-    for extra, part_triangles, part_wedges in parts:
-        for mine, addend in {id(mine): (mine, addend) for mine, addend in zip(supports, extra, strict=True)}.values():
-            mine += addend
+    for addends, part_triangles, part_wedges in parts:
+        for base, addend in {id(base): (base, addend) for base, addend in zip(supports, addends, strict=True)}.values():
+            base += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
-    visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
-    return visited, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+    visits = {place: (task_blocks[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
+    return visits, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
 
 def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
-    visited, record = _visited(job, blocks)
-    return [*(visited[place][1] for place in sorted(visited)), record]
+    supports, record = _visited(job, blocks)
+    return [*(supports[place][1] for place in sorted(supports)), record]
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     sizes = dict(end for pair in ends.values() for end in pair)
-    visited = job.kernel == VISITED
-    sums, record = (_ends_of_edges if visited else _vertices)(job, ends, sizes, blocks)
+    is_visited = job.kernel == VISITED
+    sums, record = (_ends_of_edges if is_visited else _vertices)(job, ends, sizes, blocks)
     return [*(sums[side] for side in sorted(sums)), record]
 
 
@@ -228,8 +228,8 @@ def _vertices(
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
     parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
     sums, triangles, wedges = next(parts)
-    for extra, part_triangles, part_wedges in parts:
-        for side, addend in extra.items():
+    for addends, part_triangles, part_wedges in parts:
+        for side, addend in addends.items():
             sums[side] += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, sums.values(), triangles)
@@ -251,16 +251,16 @@ def _ends_of_edges(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
     """Halve the sum of supports at each vertex, which is even because two edges of a triangle meet at a vertex."""
-    backend, (visited, record) = get_backend(job.backend), _visited(job, blocks)
+    backend, (visits, record) = get_backend(job.backend), _visited(job, blocks)
     sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
-    for place, (block, supports) in visited.items():
+    for place, (block, supports) in visits.items():
         (row, _), (column, _) = ends[place]
         backend.add_ends(block, supports, sums[row], sums[column])
-    for twice in sums.values():
-        if bool((twice & 1).any()):
+    for doubles in sums.values():
+        if bool((doubles & 1).any()):
             raise CountError(
                 f"{job}: a vertex's edges have an odd number of triangles together: some were lost or repeated; run "
                 "again, and report this with `dasktc info`"
             )
-        twice >>= 1
+        doubles >>= 1
     return sums, record

@@ -82,9 +82,9 @@ def in_shards(executor: Executor, stage: str, vector: Any, starts: tuple[int, ..
 
 def _share_of_named(vector: Array, ids: Array, first: int, end: int) -> list[Array]:
     """Select the ids in [first, end): their entries, and their offsets from `first`."""
-    named = on_host(ids)
-    start, stop = (int(named.searchsorted(bound)) for bound in (first, end))
-    return [on_host(vector[start:stop]), named[start:stop] - first]
+    host_ids = on_host(ids)
+    start, stop = (int(host_ids.searchsorted(bound)) for bound in (first, end))
+    return [on_host(vector[start:stop]), host_ids[start:stop] - first]
 
 
 def values_in_shards(
@@ -131,8 +131,8 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
     With `oriented` the ends of an edge keep their order; otherwise the smaller id is put first again.
     """
     executor, [order] = vectors_on_host(executor, "edges", order)
-    ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
-    return executor.map("edges", _renamed, zipped(local, gather_entries(executor, "edges", order, ids)), oriented)
+    ids, local_edges = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
+    return executor.map("edges", _renamed, zipped(local_edges, gather_entries(executor, "edges", order, ids)), oriented)
 
 
 def frames_of_edges(
@@ -151,35 +151,35 @@ def frames_of_edges(
     function, frames have its results: of the numbers, and of the entries of `vector` at both ends.
     """
     executor, vectors = vectors_on_host(executor, "edges", *(ids, vector) if vector is not None else (ids,))
-    ends, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
+    ends, local_edges = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
     names, *entries = (gather_entries(executor, "edges", shards, ends) for shards in vectors)
-    calls = zipped(local, names, list(firsts), *entries)
+    calls = zipped(local_edges, names, list(firsts), *entries)
     return executor.map("edges", _edges, calls, name, library, function)
 
 
 def _with_own(part: Array) -> list[Array]:
     keys, support = part
     order = keys.argsort()
-    ids, local = localised(keys[order], SHIFT, CPU)
-    return [ids, np.stack([local, support[order]])]
+    ids, local_keys = localised(keys[order], SHIFT, CPU)
+    return [ids, np.stack([local_keys, support[order]])]
 
 
-def _renamed(parts: list[Any], oriented: bool) -> Array:
-    (local, support), ids = parts
-    u, v = (np.concatenate(ids).take(end) for end in unpack(local, SHIFT))
-    if not oriented:
+def _renamed(parts: list[Any], is_oriented: bool) -> Array:
+    (local_keys, support), ids = parts
+    u, v = (np.concatenate(ids).take(end) for end in unpack(local_keys, SHIFT))
+    if not is_oriented:
         u, v = np.minimum(u, v), np.maximum(u, v)
     return np.stack([pack(u, v, SHIFT), support])
 
 
 def _edges(parts: list[Any], name: str | None, library: Any, function: Any) -> Any:
-    (local, numbers), ids, first, *entries = parts
+    (local_keys, numbers), ids, first, *entries = parts
     names = _together(ids)
     if function is not None:
         vector = np.concatenate(entries[0]) if entries else None
-        ends = unpack(local, SHIFT)
+        ends = unpack(local_keys, SHIFT)
         numbers = function(numbers, *(None if vector is None else vector.take(end) for end in ends))
-    src, dst = (names.take(end) for end in unpack(local, SHIFT))
+    src, dst = (names.take(end) for end in unpack(local_keys, SHIFT))
     if library == "pandas":
         src, dst = column(src), column(dst)
     return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: numbers}), library, first)
@@ -200,11 +200,11 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
     """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
     executor, [order, ids] = vectors_on_host(executor, "list-frame", order, ids)
     triangles = executor.submit("list-frame", _corners, parts)
-    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (dense,) = gather_entries(executor, "list-frame", order, [distinct])
+    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
+    (dense,) = gather_entries(executor, "list-frame", order, [vertices])
     triangles = executor.submit("list-frame", _by_dense_id, corners, dense)
-    distinct, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (names,) = gather_entries(executor, "list-frame", ids, [distinct])
+    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
+    (names,) = gather_entries(executor, "list-frame", ids, [vertices])
     return executor.submit("list-frame", _triangles, corners, names, library)
 
 
@@ -214,8 +214,8 @@ def _corners(parts: list[Array]) -> list[Array]:
 
 
 def _places_of(ids: Array) -> list[Array]:
-    distinct, place = np.unique(ids, return_inverse=True)
-    return [distinct, place.reshape(ids.shape)]
+    distinct_ids, place = np.unique(ids, return_inverse=True)
+    return [distinct_ids, place.reshape(ids.shape)]
 
 
 def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:

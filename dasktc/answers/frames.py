@@ -137,13 +137,13 @@ def frame_kind(graph: CountingContext, frame: str | None, rows: str = "vertices"
             "prepare it with backend='cuda', or take frame='pandas'"
         )
     if frame != "dask":
-        on_gpu = frame == "cudf"
+        is_cudf = frame == "cudf"
     else:
         import dask
 
         makes_cudf = source in ("cudf", "dask-cudf") or dask.config.get("dataframe.backend", "pandas") == "cudf"
-        on_gpu = on_device and makes_cudf
-    return _checked(FrameKind(frame, "cudf" if on_gpu and graph.answers.frames_on_device else "pandas"))
+        is_cudf = on_device and makes_cudf
+    return _checked(FrameKind(frame, "cudf" if is_cudf and graph.answers.frames_on_device else "pandas"))
 
 
 def on_device_where_counted(graph: CountingContext, kind: FrameKind) -> FrameKind:
@@ -163,25 +163,25 @@ def _checked(kind: FrameKind) -> FrameKind:
         return kind
     try:
         import_module("dask_cudf")
-    except ImportError as missing:
+    except ImportError as error:
         build = next((build for build in ("cu13", "cu12") if installed(f"cudf-{build}")), None)
         conda = build is None and installed("cudf")
         command = "conda install -c rapidsai dask-cudf" if conda else f"pip install dask-cudf-{build or 'cu13'}"
         raise InputError(
-            f"the partitions of this Dask DataFrame are cuDF frames, but dask_cudf cannot be imported ({missing}): "
+            f"the partitions of this Dask DataFrame are cuDF frames, but dask_cudf cannot be imported ({error}): "
             f"Dask needs it for them in this process; {command}, or take frame='pandas'"
-        ) from missing
+        ) from error
     return kind
 
 
 def _polars() -> Any:
     try:
         return import_module("polars")
-    except ImportError as missing:
+    except ImportError as error:
         raise InputError(
-            f"frame='polars' is asked for, but polars cannot be imported ({missing}): it is not installed with dasktc; "
+            f"frame='polars' is asked for, but polars cannot be imported ({error}): it is not installed with dasktc; "
             "pip install polars, or take frame='pandas'"
-        ) from missing
+        ) from error
 
 
 # columns
@@ -245,8 +245,8 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
 
 def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
     """Drop partitions without rows, but keep one if all are empty; return partitions and numbers of rows."""
-    filled = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
-    return [part for part, _ in filled], [size for _, size in filled]
+    pairs = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
+    return [part for part, _ in pairs], [size for _, size in pairs]
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
@@ -265,8 +265,8 @@ def gathered(answers: Answers, frames: list[Any], kind: FrameKind) -> Any:
     if kind.library == "cudf":
         frames = answers.values(frames)
     parts = answers.executor.gather(frames)
-    whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
-    return in_library(whole, kind)
+    frame = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
+    return in_library(frame, kind)
 
 
 def in_library(frame: Any, kind: FrameKind) -> Any:
@@ -393,8 +393,8 @@ def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
     if labels is not None:
         return labels.ids(values)
     place, text = Place(f"`{name}`"), ids == "text"
-    settled = to_ids(settle(values, "text" if text else None, place), "text" if text else "int", place)
-    return settled.astype(np.int64) if ids == "int" else settled
+    id_array = to_ids(settle(values, "text" if text else None, place), "text" if text else "int", place)
+    return id_array.astype(np.int64) if ids == "int" else id_array
 
 
 def dense_ids(graph: CountingContext, ids: Any) -> Array:

@@ -90,19 +90,19 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
             "a limit"
         )
     group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
-    how = _how(graph)
-    calls = [(job, share, *how, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    arguments = _how(graph)
+    calls = [(job, share, *arguments, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
     parts = graph.answers.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1]
     return list(parts.values()), sum(shares.values())
 
 
-def _shares(records: list[Record], remaining: int) -> dict[Job, int]:
+def _shares(records: list[Record], limit: int) -> dict[Job, int]:
     """Return how many triangles each task lists."""
     shares = dict[Job, int]()
     for record in records:
-        if share := min(remaining, record.count.triangles):
+        if share := min(limit, record.count.triangles):
             shares[record.job] = share
-        remaining -= share
+        limit -= share
     return shares
 
 
@@ -124,14 +124,14 @@ def _first(
 
 def _some(task: BlockTask, job: Job, limit: int) -> Array:
     """List the first triangles of a task, at most `limit`, as rows and columns."""
-    backend, lists, remaining = get_backend(job.backend), list[Array](), limit
+    backend, lists, remainder = get_backend(job.backend), list[Array](), limit
 
     def some(task: BlockTask) -> Array:
-        return backend.listing(task, remaining)
+        return backend.listing(task, remainder)
 
     for triangles in in_halves(some, task, job):
         lists.append(triangles)
-        remaining -= len(triangles)
+        remainder -= len(triangles)
     return _together(lists)
 
 
@@ -160,7 +160,7 @@ def _together(lists: list[Array]) -> Array:
     return lists[0] if len(lists) == 1 else array_module(lists[0]).concatenate(lists)
 
 
-TOGETHER = Fold(list, lambda rows, more: _together([rows, more]), _together)
+TOGETHER = Fold(list, lambda rows, addend: _together([rows, addend]), _together)
 """Fold that joins lists."""
 
 
@@ -197,9 +197,9 @@ def _keys(triangles: Array) -> Array:
 
 def _cut(triangles: Array, starts: list[int]) -> list[Array]:
     """Cut triangles before each of `starts`, keys of their two smaller corners."""
-    xp, ordered = array_module(triangles), _ascending(triangles)
-    places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
-    return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]
+    xp, sorted_triangles = array_module(triangles), _ascending(triangles)
+    places = _keys(sorted_triangles).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [sorted_triangles[a:b].copy() for a, b in zip([0, *places], [*places, len(sorted_triangles)], strict=True)]
 
 
 def _size(lists: list[Array]) -> int:

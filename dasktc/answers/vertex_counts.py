@@ -40,14 +40,14 @@ UNEQUAL = "the vertices' triangles do not add up to 3 per triangle"
 
 def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """Return every edge's triangles, in the form of `edge_supports`, and the graph's; count them unless known."""
-    counted = graph.counted
-    with counted.lock:
-        if counted.by_edge is not None and counted.triangles is not None:
-            return counted.by_edge, counted.triangles
+    counts = graph.counted
+    with counts.lock:
+        if counts.by_edge is not None and counts.triangles is not None:
+            return counts.by_edge, counts.triangles
         supports, count = edge_supports(graph)
-        counted.agree(count)
+        counts.agree(count)
         if graph.answers.may_cache(4 * graph.edges):
-            counted.by_edge = supports
+            counts.by_edge = supports
         return supports, count
 
 
@@ -56,45 +56,45 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
 
     If the triangles of the edges are known, they are added up instead.
     """
-    counted = graph.counted
-    with counted.lock:
-        if counted.by_vertex is None or counted.triangles is None:
-            from_edges = counted.by_edge
-            if from_edges is not None and counted.triangles is not None and _ends_fit(graph):
-                merged = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
+    counts = graph.counted
+    with counts.lock:
+        if counts.by_vertex is None or counts.triangles is None:
+            edge_counts = counts.by_edge
+            if edge_counts is not None and counts.triangles is not None and _ends_fit(graph):
+                vertex_sums = _merged(graph, _ends_of_edges(graph, edge_counts), counts.triangles, is_double=True)
             else:
                 sums, count = vertex_supports(graph)
-                merged = _merged(graph, sums, counted.agree(count))
-            counted.by_vertex = merged
-        assert counted.triangles is not None
-        return counted.by_vertex, counted.triangles
+                vertex_sums = _merged(graph, sums, counts.agree(count))
+            counts.by_vertex = vertex_sums
+        assert counts.triangles is not None
+        return counts.by_vertex, counts.triangles
 
 
 def known_triangles(graph: CountingContext, progress: Progress | None = None) -> int:
     """Return the graph's triangles; count them unless known."""
-    counted = graph.counted
-    with counted.lock:
-        if counted.triangles is None:
-            counted.agree(int(count_triangles(graph, CountOptions(progress=progress))))
-        assert counted.triangles is not None
-        return counted.triangles
+    counts = graph.counted
+    with counts.lock:
+        if counts.triangles is None:
+            counts.agree(int(count_triangles(graph, CountOptions(progress=progress))))
+        assert counts.triangles is not None
+        return counts.triangles
 
 
-def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:
-    """Add up every vertex's triangles over all sides of the blocks; with `twice` the sums are twice as large."""
+def _merged(graph: CountingContext, sums: dict[int, Any], count: int, is_double: bool = False) -> Sharded:
+    """Add up every vertex's triangles over all sides of the blocks; with `is_double` the sums are twice as large."""
     executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
-        arguments = (sides, numberings, graph.vertices, count, twice)
+        arguments = (sides, numberings, graph.vertices, count, is_double)
         return Sharded(starts, [executor.submit("triangles", added_up, *arguments)])
     shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
     parts = [
-        executor.submit("triangles", added_up, *args, size, None, twice)
+        executor.submit("triangles", added_up, *args, size, None, is_double)
         for args, size in zip(shares, sizes, strict=True)
     ]
-    counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
-    refuse_unless(counted == 3 * count, UNEQUAL)
+    incidences = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
+    refuse_unless(incidences == 3 * count, UNEQUAL)
     return Sharded(starts, parts)
 
 
@@ -130,13 +130,15 @@ def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[i
     }
 
 
-def _at_ends(block: OrientedCSR, supports: Array, rows: int, columns: int, one_side: bool, backend: str) -> list[Array]:
+def _at_ends(
+    block: OrientedCSR, supports: Array, rows: int, columns: int, is_symmetric: bool, backend: str
+) -> list[Array]:
     """Add up supports at rows and at columns; if rows and columns are one side, add both together."""
     xp = get_backend(backend).array
-    row_sums = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
-    column_sums = row_sums if one_side else xp.zeros(columns, dtype="int64")
+    row_sums = xp.zeros(max(rows, columns) if is_symmetric else rows, dtype="int64")
+    column_sums = row_sums if is_symmetric else xp.zeros(columns, dtype="int64")
     get_backend(backend).add_ends(block, supports, row_sums, column_sums)
-    return [row_sums] if one_side else [row_sums, column_sums]
+    return [row_sums] if is_symmetric else [row_sums, column_sums]
 
 
 def _sum(vector: Array) -> int:
@@ -146,8 +148,8 @@ def _sum(vector: Array) -> int:
 def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None, twice: bool = False) -> Any:
     """Add up every vertex's triangles over all sides; `count` is the graph's, for a check if all vertices are here."""
     xp = array_module(sums[0]) if sums else np
-    straight = len(sums) == 1 and isinstance(numberings[0], tuple) and numberings[0] == (0, 1)
-    if straight and len(sums[0]) >= vertices and not twice:
+    is_identity = len(sums) == 1 and isinstance(numberings[0], tuple) and numberings[0] == (0, 1)
+    if is_identity and len(sums[0]) >= vertices and not twice:
         return _checked(sums[0][:vertices], count)
     counts = xp.zeros(vertices, dtype="int64")
     for side_sums, numbering in zip(sums, numberings, strict=True):

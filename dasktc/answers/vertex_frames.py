@@ -83,8 +83,8 @@ def vertex_answer(
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
         return labelled(graph, gathered(graph.answers, frames, kind))
-    no_rows = [np.empty(0, np.int64) for _ in vectors]
-    types = {name: str(function(*no_rows).dtype) for name, function in columns.items()}
+    empty_vectors = [np.empty(0, np.int64) for _ in vectors]
+    types = {name: str(function(*empty_vectors).dtype) for name, function in columns.items()}
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
@@ -144,8 +144,10 @@ def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) ->
     executor, order = graph.executor, graph.prepared.graph.order
     if graph.plan.shards > 1:
         return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
-    whole = [vector.whole for vector in vectors]
-    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *whole)])
+    whole_vectors = [vector.whole for vector in vectors]
+    return Sharded(
+        (0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *whole_vectors)]
+    )
 
 
 def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
@@ -153,20 +155,20 @@ def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]
 
 
 def _vertex_frame(
-    values: list[Array], ids: Any, start: int, stop: int, names: list[str], library: Any, indexed: bool
+    values: list[Array], ids: Any, start: int, stop: int, names: list[str], library: Any, has_index: bool
 ) -> Any:
-    if library == "cudf" and indexed and start == 0 and stop == len(values[0]) and hasattr(ids, "external"):
+    if library == "cudf" and has_index and start == 0 and stop == len(values[0]) and hasattr(ids, "external"):
         return _on_device(dict(zip(names, values, strict=True)), ids)
     columns = {name: vector[start:stop] for name, vector in zip(names, values, strict=True)}
     if library == "pandas":
         columns = {name: on_host(vector) for name, vector in columns.items()}
     if hasattr(ids, "external"):
-        external = ids_of(ids, array_module(next(iter(columns.values()))).arange(start, stop), library)
+        vertex_ids = ids_of(ids, array_module(next(iter(columns.values()))).arange(start, stop), library)
     else:  # a shard of the map
-        external = on_host(ids[start:stop])
-        external = column(external) if library == "pandas" else external
-    frame = frame_of({"vertex": external, **columns}, library, 0 if indexed else start)
-    return _indexed(frame, names) if indexed else frame
+        vertex_ids = on_host(ids[start:stop])
+        vertex_ids = column(vertex_ids) if library == "pandas" else vertex_ids
+    frame = frame_of({"vertex": vertex_ids, **columns}, library, 0 if has_index else start)
+    return _indexed(frame, names) if has_index else frame
 
 
 def _on_device(values: dict[str, Array], vertices: Any) -> Any:
@@ -184,8 +186,8 @@ def _on_device(values: dict[str, Array], vertices: Any) -> Any:
 
 
 def _indexed(frame: Any, names: list[str]) -> Any:
-    indexed = frame.set_index("vertex")
-    return indexed[names[0]] if len(names) == 1 else indexed
+    vertex_frame = frame.set_index("vertex")
+    return vertex_frame[names[0]] if len(names) == 1 else vertex_frame
 
 
 def _ends(ids: Any, start: int, stop: int) -> list[Any]:
@@ -221,8 +223,8 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
     """Select the dense ids that are in a shard, and their values; on the host."""
     places = np.flatnonzero((dense >= first) & (dense < first + len(values[0])))
     xp = array_module(values[0])
-    local = xp.asarray(dense[places] - first)
-    return places, [on_host(vector.take(local)) for vector in values]
+    offsets = xp.asarray(dense[places] - first)
+    return places, [on_host(vector.take(offsets)) for vector in values]
 
 
 def refuse_series(graph: CountingContext) -> None:

@@ -110,13 +110,13 @@ def cluster(
     check_choice("backend", backend, BACKENDS)
     check_choice("protocol", protocol, PROTOCOLS)
     place = Place(workers=workers, scheduler=scheduler, scheduler_file=scheduler_file, security=security)
-    joins = place.scheduler is not None or place.scheduler_file is not None
-    if joins and (backend, protocol) != ("auto", "auto"):
+    is_joining = place.scheduler is not None or place.scheduler_file is not None
+    if is_joining and (backend, protocol) != ("auto", "auto"):
         argument = f"backend={backend!r}" if backend != "auto" else f"protocol={protocol!r}"
         raise InputError(
             f"{argument} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
         )
-    if joins:
+    if is_joining:
         start = joined(place.scheduler, place.scheduler_file, security, default=True)
     else:
         start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)

@@ -22,16 +22,17 @@ def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[st
     """Return what to do with repeated edges by column; InputError for another way, or no names."""
     if isinstance(columns, str) or not isinstance(columns, Mapping | Sequence):
         raise InputError(f"edge_columns={shown(columns)} is no list of names: give one, such as edge_columns=['time']")
-    found: dict[str, Repeats | None] = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
-    for name, repeats in found.items():
+    choices: dict[str, Repeats | None] = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
+    for name, repeats in choices.items():
         if not isinstance(name, str) or not name:
             raise InputError(f"edge_columns has {shown(name)} for a name: columns are named by text")
         if repeats is not None and repeats not in REPEATS:
-            why = ": an edge keeps one value" if str(repeats) == "all" else ""
+            note = ": an edge keeps one value" if str(repeats) == "all" else ""
             raise InputError(
-                f"edge_columns={{{name!r}: {shown(repeats)}}} is none of {', '.join(REPEATS)}{why}; choose one of these"
+                f"edge_columns={{{name!r}: {shown(repeats)}}} is none of {', '.join(REPEATS)}{note}; choose one of "
+                "these"
             )
-    return found
+    return choices
 
 
 def on_cpu(options: Options, edges: bool) -> Options:
@@ -55,14 +56,14 @@ def with_columns(
     """Keep columns of edges and of vertices beside the blocks."""
     if vertices is None and not repeats:
         return graph
-    of_vertices = {} if vertices is None else vertex_columns(graph, vertices)
-    if twice := sorted(of_vertices.keys() & repeats.keys()):
+    vertex_values = {} if vertices is None else vertex_columns(graph, vertices)
+    if clashes := sorted(vertex_values.keys() & repeats.keys()):
         raise InputError(
-            f"column {shown(twice[0])} is one of edges and one of vertices: rename one, so that it is clear"
+            f"column {shown(clashes[0])} is one of edges and one of vertices: rename one, so that it is clear"
         )
     call.tracker("columns", 0, 1)
-    of_edges = {
+    edge_values = {
         name: edge_column(graph.executor, graph.prepared, graph.blocks, source, name, repeats[name])
         for name, source in call.columns.items()
     }
-    return replace(graph, prepared=replace(graph.prepared, columns=Columns(of_vertices, of_edges)))
+    return replace(graph, prepared=replace(graph.prepared, columns=Columns(vertex_values, edge_values)))

@@ -146,16 +146,16 @@ def triangle_count(
     >>> int(dasktc.triangle_count([(0, 1), (1, 2), (2, 0), (2, 3)]))
     1
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     caller_options = Options.by(method, backend, memory)
-    options, in_bits = forced(caller_options)
+    options, uses_bits = forced(caller_options)
     check_keywords(run=run, progress=progress, force=force)
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
     outputs = Outputs(per_vertex, per_edge, report, force)
     outputs.check()
-    needs_sorted = {"per_vertex": per_vertex, "per_edge": per_edge, "report": report, "checkpoint": checkpoint}
-    if not options.sort_rows and (names := [name for name, path in needs_sorted.items() if path is not None]):
+    paths = {"per_vertex": per_vertex, "per_edge": per_edge, "report": report, "checkpoint": checkpoint}
+    if not options.sort_rows and (names := [name for name, path in paths.items() if path is not None]):
         raise InputError(
             f"{option(names[0])} needs sorted rows, but {option('sort_rows', False)} is given: leave one of the two out"
         )
@@ -168,19 +168,19 @@ def triangle_count(
     command = "" if report is None else repeating(source, caller_options, place, run, {**keywords, "verify": verify})
     with opened("count", source, place, options, reading, run, progress) as call:
         counting = replace(counting, progress=call.tracker)
-        if in_bits:
+        if uses_bits:
             refuse_other_ways(call.executor, call.source, counting, files=outputs != Outputs())
         cluster = distribution_of(call)
         if cluster and cluster.counts_in_one_call(outputs, checkpoint):
             answer = partial(_count_in_one_call, cluster=cluster, counting=counting)
         else:
             answer = partial(
-                _count, cluster=cluster, counting=counting, outputs=outputs, in_bits=in_bits, command=command
+                _count, cluster=cluster, counting=counting, outputs=outputs, uses_bits=uses_bits, command=command
             )
         result, call = within_free_memory(answer, call, again=checkpoint is None)
         call.tracker.close(triangles=int(result))
         result = result._replace(plan=call.explained(result.plan))
-        return result._timed(time.perf_counter() - began)
+        return result._timed(time.perf_counter() - start)
 
 
 def _count_in_one_call(call: Call, cluster: ClusterRun, counting: CountOptions) -> TriangleCount:
@@ -190,24 +190,24 @@ def _count_in_one_call(call: Call, cluster: ClusterRun, counting: CountOptions) 
 
 
 def _count(
-    call: Call, cluster: ClusterRun | None, counting: CountOptions, outputs: Outputs, in_bits: bool, command: str
+    call: Call, cluster: ClusterRun | None, counting: CountOptions, outputs: Outputs, uses_bits: bool, command: str
 ) -> TriangleCount:
     """Prepare and count a graph, and write what is asked for; a small graph is counted in one step."""
     source = call.source
     with call.within_memory() as executor:
         if outputs == Outputs():
-            small, source = count_small(executor, source, call.options, counting)
-            if small is not None:
-                return small
-        if in_bits:
+            small_result, source = count_small(executor, source, call.options, counting)
+            if small_result is not None:
+                return small_result
+        if uses_bits:
             raise too_large(call.source)
-        before = outputs.usage(executor)
+        start_usage = outputs.usage(executor)
         graph = _prepared_graph(executor, source, call.options, call.tracker, cluster)
         outputs.check_memory(graph)
         result = count(graph, counting)
         # a second attempt may replace the files of the first; files of others were refused before that
         files = replace(outputs, force=True) if call.why_memory else outputs
-        return files.write(graph, result, before, command, call.tracker)
+        return files.write(graph, result, start_usage, command, call.tracker)
 
 
 @said_in_one_line
@@ -410,7 +410,7 @@ def _prepared_graph(
         plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
         executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
-        how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
-        distribution = str(how or "")
+        choice = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
+        distribution = str(choice or "")
     prepared = replace(prepared, plan=replace(prepared.plan, distribution=distribution))
     return CountingContext(executor, prepared, blocks, prepared.options)

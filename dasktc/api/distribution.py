@@ -65,5 +65,5 @@ def distribution_of(call: Call) -> ClusterRun | None:
     rates = RATES[backend]
     if backend in ON_DEVICE and executor.client.scheduler.address.startswith("ucx"):
         rates = rates.changed(network=NVLINK)
-    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids, threads)
-    return ClusterRun(executor, how, limits)
+    choice = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids, threads)
+    return ClusterRun(executor, choice, limits)

@@ -103,13 +103,13 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         As `prepare` and `Graph.triangles`.
     """
     check_target(out, FRAMES, force)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with prepare(source, **options) as graph:
         context = graph._context
         frames, triangles = vertex_frames(context, MEASURES)
         write_frames(frames, out, context.executor, force)
         mean, ratio = average_clustering(context), transitivity(context)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         return MeasuresFile(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)
 
 
@@ -188,14 +188,14 @@ def write_truss(
     if k is not None:
         k = order_of_truss(k)
     check_target(output, FRAMES, force)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with prepare(source, **options) as graph:
-        before, context = time.perf_counter(), graph._context
+        truss_start, context = time.perf_counter(), graph._context
         frames, facts = truss_frames(context, k)
-        peeled = time.perf_counter()
+        truss_end = time.perf_counter()
         write_frames(frames, output, context.executor, force)
-        ended = time.perf_counter()
-        seconds = {"truss": peeled - before, "write": ended - peeled, "total": ended - began}
+        end = time.perf_counter()
+        seconds = {"truss": truss_end - truss_start, "write": end - truss_end, "total": end - start}
         return TrussFile(
             output=os.fspath(output),
             k=k,
@@ -270,11 +270,11 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
         As `prepare` and `Graph.save`.
     """
     check_new(out, force, "nothing of it is left when this command ends")
-    began = time.perf_counter()
+    start = time.perf_counter()
     with prepare(source, **options) as graph:
-        before = time.perf_counter()
+        save_start = time.perf_counter()
         nbytes = graph.save(out, force=force)
-        ended = time.perf_counter()
+        end = time.perf_counter()
         plan = graph.plan
         return SavedFolder(
             out=without_secrets(os.fspath(out)),
@@ -284,7 +284,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             parts=plan.parts,
             reorder=graph._context.options.chosen_reorder,
             bytes=nbytes,
-            seconds={**graph._context.prepared.seconds, "save": ended - before, "total": ended - began},
+            seconds={**graph._context.prepared.seconds, "save": end - save_start, "total": end - start},
         )
 
 
@@ -320,9 +320,9 @@ class SimilarityFile(_Written):
         return f"{self.output}: {self.measure} of {plural(self.rows, 'pair')}; {self.seconds['total']:.2f} s"
 
     def _rows(self) -> Rows:
-        chosen = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
+        selection = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
         return [
-            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {chosen}"),
+            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {selection}"),
             ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
             ("written", f"{self.output}, in {self.seconds['total']:.2f} s"),
         ]
@@ -362,14 +362,14 @@ def write_similarity(
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
     check_target(output, FRAMES, force)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with prepare(source, **options) as graph:
-        before, context = time.perf_counter(), graph._context
+        measure_start, context = time.perf_counter(), graph._context
         frames, rows = similarity_frames(context, measure, top, bound)
-        compared = time.perf_counter()
+        measure_end = time.perf_counter()
         write_frames(frames, output, context.executor, force)
-        ended = time.perf_counter()
-        seconds = {"similarity": compared - before, "write": ended - compared, "total": ended - began}
+        end = time.perf_counter()
+        seconds = {"similarity": measure_end - measure_start, "write": end - measure_end, "total": end - start}
         return SimilarityFile(
             output=os.fspath(output),
             measure=measure,

@@ -157,10 +157,10 @@ class Graph(Summarised):
         >>> dasktc.prepare(frame, edge_columns=["kind"]).columns
         {'kind': ('a', 'b')}
         """
-        kept = self._context.prepared.columns
+        columns = self._context.prepared.columns
         return {
-            name: of.dtype if of.categories is None else of.categories
-            for name, of in (kept.vertices | kept.edges).items()
+            name: values.dtype if values.categories is None else values.categories
+            for name, values in (columns.vertices | columns.edges).items()
         }
 
     @property
@@ -195,11 +195,11 @@ class Graph(Summarised):
             return
         self._sharing.discard(self)
         last = not self._sharing
-        closed: Any = _Closed()
+        stub: Any = _Closed()
         context.counted.forget()
-        attributes = context.prepared.attributes and closed
-        prepared = replace(context.prepared, graph=closed, numbered=closed, attributes=attributes, columns=closed)
-        self._context, self._owned = replace(context, executor=closed, blocks={}, prepared=prepared), None
+        attributes = context.prepared.attributes and stub
+        prepared = replace(context.prepared, graph=stub, numbered=stub, attributes=attributes, columns=stub)
+        self._context, self._owned = replace(context, executor=stub, blocks={}, prepared=prepared), None
         try:
             if last and hasattr(executor, "close"):
                 executor.close()
@@ -301,10 +301,10 @@ class Graph(Summarised):
                 "with ids='text', which takes str of each, or relabel its nodes"
             )
         client: Any = getattr(executor, "client", None)
-        apart = client is not None and not str(client.scheduler.address).startswith("inproc")
-        reason = "each worker would write to its own, and nothing opens it" if apart else None
-        out = check_new(path, force, reason)
-        return write_graph(executor, context.prepared, context.blocks, context.options, out)
+        has_remote_workers = client is not None and not str(client.scheduler.address).startswith("inproc")
+        reason = "each worker would write to its own, and nothing opens it" if has_remote_workers else None
+        target = check_new(path, force, reason)
+        return write_graph(executor, context.prepared, context.blocks, context.options, target)
 
     def __copy__(self, memo: dict[int, Any] | None = None) -> Graph:
         """Return a copy, shallow or deep, that shares the blocks, because a graph does not change."""

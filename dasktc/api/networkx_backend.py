@@ -129,8 +129,8 @@ class PreparedGraph(_Nodes):
     def similarities(self, pairs: Array, measure: MeasureName) -> Array:
         """Compute the similarity of pairs of positions."""
         nodes = list(self)
-        asked = [(nodes[u], nodes[v]) for u, v in pairs.tolist()]
-        return self._graph.similarity(asked, measure, frame="pandas")[measure].to_numpy()
+        node_pairs = [(nodes[u], nodes[v]) for u, v in pairs.tolist()]
+        return self._graph.similarity(node_pairs, measure, frame="pandas")[measure].to_numpy()
 
     def without(self, positions: Array) -> Graph:
         """Refuse to leave out vertices of a prepared graph."""
@@ -237,28 +237,28 @@ class ConvertedGraph(_Nodes):
 
     def similarities(self, pairs: Array, measure: MeasureName) -> Array:
         """Compute the similarity of pairs of positions; nodes without an edge are similar to none."""
-        values, linked = np.zeros(len(pairs)), np.zeros(len(self), bool)
-        linked[self.ends()] = True
-        known = linked[pairs].all(axis=1)
-        if known.any():
-            values[known] = self.prepared().similarity(pairs[known], measure, frame="pandas")[measure]
+        values, has_edge = np.zeros(len(pairs)), np.zeros(len(self), bool)
+        has_edge[self.ends()] = True
+        mask = has_edge[pairs].all(axis=1)
+        if mask.any():
+            values[mask] = self.prepared().similarity(pairs[mask], measure, frame="pandas")[measure]
         return values
 
     def without(self, positions: Array) -> Graph:
         """Prepare the directed graph without the nodes at these positions."""
-        remaining = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
-        return prepare((self._src[remaining], self._dst[remaining]), threads=allowed_threads(), directed=True)
+        mask = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
+        return prepare((self._src[mask], self._dst[mask]), threads=allowed_threads(), directed=True)
 
-    def _in_process(self, weight: str | None = None, directed: bool = False) -> Graph:
+    def _in_process(self, weight: str | None = None, is_directed: bool = False) -> Graph:
         import pandas as pd
 
         edges, threads = pd.DataFrame({"src": self._src, "dst": self._dst}), allowed_threads()
         if weight is None:
-            return prepare(edges, threads=threads, directed=directed)
+            return prepare(edges, threads=threads, directed=is_directed)
         if weight not in self._weights:
             self._weights[weight] = self._values(self.original, weight)
         edges["weight"] = self._weights[weight]
-        return prepare(edges, threads=threads, directed=directed, weight="weight")
+        return prepare(edges, threads=threads, directed=is_directed, weight="weight")
 
     def _kept(self, key: Hashable, make: Callable[[], Graph]) -> Graph:
         if key not in self._graphs:
@@ -338,10 +338,10 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     if name not in FUNCTIONS:
         return f"dasktc has no {name}"
     call = _call(name, args, kwargs)
-    why = _why_not(name, _opened(call["G"]), _chosen(call), call.get("weight"))
-    if why:
-        _say(name, why)
-    return why or True
+    reason = _why_not(name, _opened(call["G"]), _chosen(call), call.get("weight"))
+    if reason:
+        _say(name, reason)
+    return reason or True
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
@@ -358,10 +358,10 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     graph, jit = call["G"], sys.modules.get("dasktc.backends.cpu.jit")
     if isinstance(graph, ConvertedGraph | Graph):
         return True
-    seconds, loaded = FUNCTIONS[name][0] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
-    if seconds >= (TO_PREPARE if loaded else TO_LOAD):
+    seconds, is_loaded = FUNCTIONS[name][0] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
+    if seconds >= (TO_PREPARE if is_loaded else TO_LOAD):
         return True
-    cost = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
+    cost = f"{TO_PREPARE:g} s at least" if is_loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
     return f"NetworkX takes about {seconds:.2g} s for {plural(graph.number_of_edges(), 'edge')}, dasktc {cost}"
 
 
@@ -375,9 +375,9 @@ def _chosen(call: dict[str, Any]) -> Nodes:
 
 
 @once
-def _say(name: str, why: str) -> None:
+def _say(name: str, reason: str) -> None:
     """Log, once per function and reason, that a call does not run in dasktc."""
-    log.warning("networkx.%s does not run in dasktc: %s", name, why)
+    log.warning("networkx.%s does not run in dasktc: %s", name, reason)
 
 
 _OF_DIRECTED = ("average_clustering", "clustering", "triadic_census")
@@ -400,10 +400,10 @@ def _opened(graph: Any) -> Any:
 
 def _check(name: str, graph: Any, nodes: Nodes = None, weight: Any = None) -> PreparedGraph | ConvertedGraph:
     """Return the graph with its nodes; refuse calls that NetworkX does not have, or answers in another way."""
-    opened: PreparedGraph | ConvertedGraph = _opened(graph)
-    if why := _why_not(name, opened, nodes, weight):
-        raise NotImplementedError(why)
-    return opened
+    checked_graph: PreparedGraph | ConvertedGraph = _opened(graph)
+    if reason := _why_not(name, checked_graph, nodes, weight):
+        raise NotImplementedError(reason)
+    return checked_graph
 
 
 # Each function has the parameters and results of NetworkX's function of the same name; G is a converted graph, or a
@@ -445,9 +445,9 @@ def clustering(G: Any, nodes: Nodes = None, weight: str | None = None) -> Any:
         try:
             values = G.coefficients(weight)
         except InputError as error:  # the largest weight is 0, or an overflow: left to NetworkX
-            why = str(error).replace("'weight'", repr(weight))
-            _say("clustering", why)
-            raise NotImplementedError(why) from error
+            reason = str(error).replace("'weight'", repr(weight))
+            _say("clustering", reason)
+            raise NotImplementedError(reason) from error
     return G.select(nodes, G.spread(values))
 
 
@@ -471,10 +471,10 @@ def triadic_census(G: Any, nodelist: Any = None) -> dict[str, int]:
         raise ValueError("nodelist includes duplicate nodes or nodes not in G")
     graph = G.here(directed=True)
     census: dict[str, int] = graph.triad_census(isolated=len(G) - graph.vertices)
-    if others := len(G) - len(nodes):
-        remaining = G.without(G.positions(nodes))
-        census_without = remaining.triad_census(isolated=others - remaining.vertices)
-        census = {name: count - census_without[name] for name, count in census.items()}
+    if complement := len(G) - len(nodes):
+        rest = G.without(G.positions(nodes))
+        rest_census = rest.triad_census(isolated=complement - rest.vertices)
+        census = {name: count - rest_census[name] for name, count in census.items()}
     return census
 
 
@@ -488,20 +488,20 @@ def core_number(G: Any) -> dict[Any, int]:
 def k_truss(G: Any, k: float) -> Any:
     """Find the largest subgraph each of whose edges is in k - 2 of its triangles; copy the original's attributes."""
     G = _without_loops("k_truss", G)
-    least = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
-    edges = G.places(G.here().truss(least, frame="pandas"), ("src", "dst"))
+    order = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
+    edges = G.places(G.here().truss(order, frame="pandas"), ("src", "dst"))
     return G.subgraph(map(tuple, edges.tolist()))
 
 
 def _without_loops(name: str, graph: Any) -> PreparedGraph | ConvertedGraph:
     """Return the graph with its nodes, as `_check`; raise NetworkX's own error for a graph with loops."""
-    opened = _check(name, graph)
-    if opened.loops:
+    checked_graph = _check(name, graph)
+    if checked_graph.loops:
         raise nx.NetworkXNotImplemented(
-            f"Input graph has self loops, {opened.loops:,} of them, which is not permitted; "
+            f"Input graph has self loops, {checked_graph.loops:,} of them, which is not permitted; "
             "consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
-    return opened
+    return checked_graph
 
 
 def jaccard_coefficient(G: Any, ebunch: Any = None) -> Iterator[tuple[Any, Any, float]]:
@@ -521,20 +521,20 @@ def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Any,
 
 def _predictions(name: str, graph: Any, pairs: Any, measure: MeasureName) -> Iterator[tuple[Any, Any, float]]:
     """Check a call, and yield pairs with their similarity, which is computed for many of them at a time."""
-    opened = _check(name, graph)
-    if opened.loops:
+    checked_graph = _check(name, graph)
+    if checked_graph.loops:
         raise NotImplementedError(
-            f"dasktc drops loops, {opened.loops:,} here, by which NetworkX's {name} takes nodes for their own "
+            f"dasktc drops loops, {checked_graph.loops:,} here, by which NetworkX's {name} takes nodes for their own "
             "neighbours: pass a graph without loops"
         )
     if pairs is None:
-        return _similar(opened, _not_adjacent(opened), measure)
-    asked = list(pairs)
-    for node in chain.from_iterable(asked):
-        if node not in opened:
+        return _similar(checked_graph, _not_adjacent(checked_graph), measure)
+    pair_list = list(pairs)
+    for node in chain.from_iterable(pair_list):
+        if node not in checked_graph:
             raise nx.NodeNotFound(f"Node {node} not in G.")
-    positions = opened.positions(chain.from_iterable(asked)).reshape(-1, 2)
-    return _similar(opened, iter([positions]), measure)
+    positions = checked_graph.positions(chain.from_iterable(pair_list)).reshape(-1, 2)
+    return _similar(checked_graph, iter([positions]), measure)
 
 
 def _not_adjacent(graph: PreparedGraph | ConvertedGraph) -> Iterator[Array]:
@@ -569,8 +569,8 @@ def generalized_degree(G: Any, nodes: Nodes = None) -> Any:
     """Count the edges of each node by their number of triangles."""
     G = _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
-    counted = _support_counts(G.prepared())
-    rows = np.column_stack([G.places(counted, ["node"]), counted["support"], counted["edges"]])
+    support_counts = _support_counts(G.prepared())
+    rows = np.column_stack([G.places(support_counts, ["node"]), support_counts["support"], support_counts["edges"]])
     for position, support, edges in rows.tolist():
         counters[position][support] = edges
     return G.select(nodes, counters)
@@ -579,14 +579,14 @@ def generalized_degree(G: Any, nodes: Nodes = None) -> Any:
 def _support_counts(graph: Graph) -> Any:
     """Return each node and support that occur, and their number of occurrences, as columns of a pandas frame."""
     if graph.client is None:
-        counted = _count_supports(graph.edge_support(frame="pandas"))
+        support_counts = _count_supports(graph.edge_support(frame="pandas"))
     else:
         from dask.dataframe.utils import make_meta
 
         edges: Any = graph.edge_support(frame="dask")
         parts = edges.map_partitions(_count_supports, meta=_count_supports(make_meta(edges)))
-        counted = graph.client.compute(parts).result()
-    return counted.groupby(["node", "support"], as_index=False)["edges"].sum()
+        support_counts = graph.client.compute(parts).result()
+    return support_counts.groupby(["node", "support"], as_index=False)["edges"].sum()
 
 
 def _count_supports(edges: Any) -> Any:

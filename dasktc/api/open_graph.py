@@ -74,14 +74,14 @@ def open_graph(
     >>> graph.triangles().to_dict()
     {0: 1, 1: 1, 2: 1}
     """
-    saved = saved_graph(path_text("path", path))
-    if saved is None:
+    archive = saved_graph(path_text("path", path))
+    if archive is None:
         raise InputError(
             f"{shown(os.fspath(path))} holds no saved graph: it has no {MANIFEST}, which is written last; save one "
             "with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
         )
     return prepare(
-        saved, client, backend=backend, method=method, memory=memory, threads=threads, run=run, progress=progress
+        archive, client, backend=backend, method=method, memory=memory, threads=threads, run=run, progress=progress
     )
 
 
@@ -110,20 +110,20 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
     """
     place = Place.of(client)
     with ExitStack() as stack:
-        connected = place.client or active_client()
+        joined_client = place.client or active_client()
         if place.connects:
-            connected = enter(stack, joined(place.scheduler, place.scheduler_file, place.security))
-        if connected is None:
+            joined_client = enter(stack, joined(place.scheduler, place.scheduler_file, place.security))
+        if joined_client is None:
             raise InputError(
                 "no client is connected: published graphs are on a cluster; make a distributed.Client first"
             )
-        check_client(connected)
-        graph = connected.get_dataset(name, default=None)
+        check_client(joined_client)
+        graph = joined_client.get_dataset(name, default=None)
         if not isinstance(graph, Graph):
-            names = ", ".join(map(str, connected.list_datasets())) or "nothing"
+            names = ", ".join(map(str, joined_client.list_datasets())) or "nothing"
             problem = "is not published" if graph is None else f"is of type {type(graph).__name__}, no graph,"
             raise InputError(
-                f"{shown(name)} {problem} at {connected.scheduler.address}, which has {names}: publish a prepared "
+                f"{shown(name)} {problem} at {joined_client.scheduler.address}, which has {names}: publish a prepared "
                 "graph with client.publish_dataset(name=graph)"
             )
         if not place.connects:

@@ -135,7 +135,7 @@ def opened(
         reading = replace(reading, weight=attributes.weight, directed=attributes.directed)
     with as_files(source, place, run) as files:
         data = as_source(files, reading)
-        surveyed = {name: _with_column(files, data, reading, name) for name in columns}
+        sources = {name: _with_column(files, data, reading, name) for name in columns}
         if isinstance(data, SavedGraph):
             if attributes is not None:
                 attributes = _saved_attributes(data, attributes)
@@ -144,20 +144,22 @@ def opened(
             options = in_one_process(attributes, options)
         in_process = threads_here(place, options.backend) > 0
         if attributes and not in_process:
-            way_out = f"leave it out, or pass {advice(threads=1)} or more"
-            raise _not_here(attributes, "a cluster is to prepare the graph", way_out)
+            remedy = f"leave it out, or pass {advice(threads=1)} or more"
+            raise _not_here(attributes, "a cluster is to prepare the graph", remedy)
         with showing(progress, asked=question, source=data.name) as tracker, ExitStack() as connection:
-            executor, why = enter(connection, connect(place, options.backend, run)), ""
+            executor, reason = enter(connection, connect(place, options.backend, run)), ""
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
             if in_process and options.backend == "auto" and options.chosen_kernel in KERNELS["cpu"]:
-                why = sooner_on_the_cpu(data.size.stored or None if data.size else None) or ""
-            options, offers = choose_backend(executor, replace(options, backend="cpu") if why else options)
+                reason = sooner_on_the_cpu(data.size.stored or None if data.size else None) or ""
+            options, offers = choose_backend(executor, replace(options, backend="cpu") if reason else options)
             if options.chosen_backend in ON_DEVICE:
                 warn_of_tcp(executor)
             executor = with_all_threads(executor, place, options.chosen_backend)
             if in_process:
                 get_backend(options.chosen_backend)  # imported here, so that no stage's time includes it
-            yield Call(executor, data, options, run, tracker, attributes, surveyed, in_process, why, connection, offers)
+            yield Call(
+                executor, data, options, run, tracker, attributes, sources, in_process, reason, connection, offers
+            )
 
 
 def enter(stack: ExitStack, context: AbstractContextManager[T]) -> T:
@@ -185,9 +187,11 @@ def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = 
             raise
     gc.collect()
     memory = memory_of(call.executor)
-    why = f"within {format_size(memory)}, the free memory of the device, because it could not hold everything at once"
-    log.info("out of core %s", why)
-    call = replace(call, options=replace(call.options, memory=memory), why_memory=why)
+    reason = (
+        f"within {format_size(memory)}, the free memory of the device, because it could not hold everything at once"
+    )
+    log.info("out of core %s", reason)
+    call = replace(call, options=replace(call.options, memory=memory), why_memory=reason)
     with suppress(DeviceMemoryError, InputError):
         return answer(call), call
     raise DeviceMemoryError(first)
@@ -271,32 +275,32 @@ def in_one_process(attributes: AttributeOptions, options: Options) -> Options:
     return replace(options, backend="cpu")
 
 
-def _not_here(attributes: AttributeOptions, fact: str, way_out: str) -> InputError:
+def _not_here(attributes: AttributeOptions, fact: str, remedy: str) -> InputError:
     names = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
     return InputError(
-        f"{names} is given, but {fact}: weights and directions are kept in one process's memory; {way_out}"
+        f"{names} is given, but {fact}: weights and directions are kept in one process's memory; {remedy}"
     )
 
 
-def _saved_attributes(saved: SavedGraph, attributes: AttributeOptions) -> AttributeOptions:
+def _saved_attributes(graph: SavedGraph, attributes: AttributeOptions) -> AttributeOptions:
     """Return the weights and directions of a saved graph; refuse another way to add up weights."""
     if attributes.duplicates is not None:
         raise InputError(
-            f"{option('duplicates', attributes.duplicates)} is given, but {saved.folder} is a saved graph, whose edges "
+            f"{option('duplicates', attributes.duplicates)} is given, but {graph.folder} is a saved graph, whose edges "
             "have one weight each: leave it out, or prepare the graph again"
         )
-    return saved.attributes
+    return graph.attributes
 
 
-def _check_saved_attributes(saved: SavedGraph, options: ReadOptions) -> None:
+def _check_saved_attributes(graph: SavedGraph, options: ReadOptions) -> None:
     """Refuse (InputError) weights or directions with which the graph was not saved."""
-    data = saved.attributes
+    data = graph.attributes
     if options.weight not in (None, data.weight) or (options.directed and not data.directed):
-        directed = option("directed", True)
-        request = option("weight", options.weight) if options.weight not in (None, data.weight) else directed
-        named = {option("weight", data.weight): data.weight, directed: data.directed}
-        saved_names = " and ".join(name for name, is_saved in named.items() if is_saved)
+        direction = option("directed", True)
+        request = option("weight", options.weight) if options.weight not in (None, data.weight) else direction
+        requests = {option("weight", data.weight): data.weight, direction: data.directed}
+        saved_names = " and ".join(name for name, is_saved in requests.items() if is_saved)
         raise InputError(
-            f"{request} is given, but {saved.folder} was saved with {saved_names or 'neither weights nor directions'}: "
+            f"{request} is given, but {graph.folder} was saved with {saved_names or 'neither weights nor directions'}: "
             "prepare the graph again with it"
         )

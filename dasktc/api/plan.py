@@ -156,45 +156,45 @@ def plan(
     check_keywords(run=run, progress=progress)
     if not isinstance(rates, Rates):
         raise InputError(f"rates={shown(rates)} is no dasktc.Rates: predictions take assumed rates from it; give one")
-    planned = _workers(workers, gpus)
+    worker_count = _workers(workers, gpus)
     if wedges is not None:
         whole_number("wedges", wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
     if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
         raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
     if vertices is not None and edges is not None:
-        size_plan, notes = plan_of_size(vertices, edges, options, planned, gpus), [EVEN]
+        size_plan, notes = plan_of_size(vertices, edges, options, worker_count, gpus), [EVEN]
         if vertices > MAX_VERTICES:
             notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
-        return _predict(size_plan, options, rates, gpus, planned is None, notes=notes, wedges=wedges)
+        return _predict(size_plan, options, rates, gpus, worker_count is None, notes=notes, wedges=wedges)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-    planned_for = None if gpus is None else "cuda"
+    backend_name = None if gpus is None else "cuda"
     with opened("plan", source, place, options, reading, run, progress) as call, call.within_memory() as executor:
-        limits = None if planned is None else _limits(executor, call.options, planned, gpus)
+        limits = None if worker_count is None else _limits(executor, call.options, worker_count, gpus)
         if isinstance(call.source, SavedGraph):
-            prepared = open_plan(executor, call.source, call.options, limits, planned_for)
+            prepared = open_plan(executor, call.source, call.options, limits, backend_name)
         else:
-            prepared = prepare_edges(executor, call.source, call.options, call.tracker, limits, planned_for)
+            prepared = prepare_edges(executor, call.source, call.options, call.tracker, limits, backend_name)
         task_workers = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
-    explained = prepared.plan if gpus is not None else call.explained(prepared.plan)
-    sizes = np.ndenumerate(explained.scheme.block_bytes(prepared.sizes))
+    full_plan = prepared.plan if gpus is not None else call.explained(prepared.plan)
+    sizes = np.ndenumerate(full_plan.scheme.block_bytes(prepared.sizes))
     return _predict(
-        explained,
+        full_plan,
         call.options,
         rates,
         gpus,
-        planned is None and call.in_process,
+        worker_count is None and call.in_process,
         prepared.options,
         block_bytes={(int(i), int(j)): int(size) for (i, j), size in sizes},
         wedges=prepared.wedges,
-        worker_threads=task_workers if workers is None and len(task_workers) == explained.workers else None,
+        worker_threads=task_workers if workers is None and len(task_workers) == full_plan.workers else None,
         size=SourceSize(prepared.rows, 0 if call.source.size is None else call.source.size.stored),
         ids=call.source.ids,
     )
 
 
 def _predict(
-    planned: Plan,
+    size_plan: Plan,
     options: Options,
     rates: Rates,
     gpus: int | None,
@@ -208,11 +208,11 @@ def _predict(
     `prepared` are the options with kernel and order chosen, `facts` those of the graph, as for `cost_model.predict`.
     """
     backend = options.chosen_backend if gpus is None else "cuda"
-    kernel = lean_kernel(backend) if planned.lean else replace(prepared or options, backend=backend).chosen_kernel
+    kernel = lean_kernel(backend) if size_plan.lean else replace(prepared or options, backend=backend).chosen_kernel
     if gpus is not None and options.memory is None:
         notes = ["memory of a GPU: 80 % of an H200's; for other GPUs give the memory", *notes]
     return predict(
-        planned,
+        size_plan,
         rates.measured(backend, in_process),
         notes=list(notes),
         backend=backend,
@@ -238,33 +238,33 @@ def plan_of_size(
         The same, each on a GPU; without `memory` a GPU like an H200.
     """
     check_stages(options.kernel)
-    if gpus is None and bytes_of(options.memory) is None and (why := unusable(options.chosen_backend)):
-        raise InputError(f"{why}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
+    if gpus is None and bytes_of(options.memory) is None and (reason := unusable(options.chosen_backend)):
+        raise InputError(f"{reason}; or give {advice('memory')}, to plan for GPUs that are elsewhere")
     for name, value, limit in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         whole_number(name, value, 0, limit, many="no plan has blocks for such a graph")
-    if edges > (possible := vertices * (vertices - 1) // 2):
+    if edges > (pairs := vertices * (vertices - 1) // 2):
         raise InputError(
-            f"{option('edges', edges)} is more than the {possible:,} that {plural(vertices, 'vertex', 'vertices')} can "
+            f"{option('edges', edges)} is more than the {pairs:,} that {plural(vertices, 'vertex', 'vertices')} can "
             "have: a plan is for distinct edges without loops; give their number, or give the source"
         )
     memory = bytes_of(options.memory)
-    on_disk = memory is not None and gpus is None
+    has_disk = memory is not None and gpus is None
     limits = _limits(LocalExecutor(backend=lazy_backend(options.chosen_backend)), options, workers, gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, options))
-    if memory is not None and on_disk:
+    if memory is not None and has_disk:
         limits = replace(limits, memory=usable(memory))
-    if unknown := considered(options.partition)[0].dealing.unknown:
+    if obstacle := considered(options.partition)[0].dealing.unknown:
         raise InputError(
             f"{option('partition', options.partition)} cannot be planned from {option('vertices')} and "
-            f"{option('edges')}: {unknown} depends on the graph; give the source"
+            f"{option('edges')}: {obstacle} depends on the graph; give the source"
         )
     backend = options.chosen_backend if gpus is None else "cuda"
-    per_call, order = stage_memory_within(memory) if memory and on_disk else None, options.chosen_reorder
+    call_memory, order = stage_memory_within(memory) if memory and has_disk else None, options.chosen_reorder
 
     def cut(options: Options) -> bool:
-        return is_cut(options, vertices, edges, limits, per_call, backend)
+        return is_cut(options, vertices, edges, limits, call_memory, backend)
 
-    planned, _, _ = plan_count(
+    size_plan, _, _ = plan_count(
         options,
         vertices,
         edges,
@@ -272,40 +272,40 @@ def plan_of_size(
         limits,
         choose(replace(options, backend=backend), None, cut=cut)[1],
         automatic=options.kernel == "auto",
-        memory_per_call=per_call,
+        memory_per_call=call_memory,
         planned_for=backend,
     )
-    budget = VertexBudget(per_call, how=order)
+    budget = VertexBudget(call_memory, how=order)
     if vertices > MAX_VERTICES:
-        planned = replace(planned, fits=False, why=f"{REFUSED}; {planned.why}")
-    return replace(planned, shards=budget.shards(vertices), numbering=budget.why(vertices))
+        size_plan = replace(size_plan, fits=False, why=f"{REFUSED}; {size_plan.why}")
+    return replace(size_plan, shards=budget.shards(vertices), numbering=budget.why(vertices))
 
 
 def _least_parts(vertices: int, options: Options) -> int:
     """Return the smallest n at which the columns of blocks fit 32 bits."""
-    least = max(1, -(-vertices // MAX_VERTICES))
+    minimum = max(1, -(-vertices // MAX_VERTICES))
     scheme = SCHEMES.get(options.partition)
     parts = 1 if scheme and scheme.replicated else options.parts
-    if parts is not None and parts < least:
+    if parts is not None and parts < minimum:
         raise InputError(
             f"{vertices:,} vertices in {plural(parts, 'part')} are more than {MAX_VERTICES:,} per part: ids inside "
             f"blocks are 32-bit; let {advice(partition='auto')} choose n, or give "
-            f"{advice(partition='hash2d', parts=least)}"
+            f"{advice(partition='hash2d', parts=minimum)}"
         )
-    return least
+    return minimum
 
 
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     budget, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
     memory = memory_of(executor, budget) if gpus is None else budget or GPU_MEMORY
-    at_least = tasks_a_worker(backend)
+    task_count = tasks_a_worker(backend)
     return Limits(
         workers or len(executor.worker_threads),
         memory,
         options.partition,
         options.parts,
         options.splits,
-        at_least,
+        task_count,
         column_parts=options.column_parts,
         rates=RATES[backend],
         times=kernel_times(backend, options),

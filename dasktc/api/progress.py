@@ -72,8 +72,8 @@ def showing(progress: Progress | bool | None, **facts: Any) -> Iterator[Tracker]
 def _redirected() -> AbstractContextManager[Any]:
     from tqdm.contrib.logging import logging_redirect_tqdm
 
-    redirected: AbstractContextManager[Any] = logging_redirect_tqdm()
-    return redirected
+    context: AbstractContextManager[Any] = logging_redirect_tqdm()
+    return context
 
 
 _redirected_logs = SharedContext(_redirected)
@@ -127,11 +127,11 @@ class Bar(View):
         if not event:  # the run has ended, its cluster is still closing
             return
         with self._drawing:
-            remaining = "" if event.get("left") is None else f", {clock_time(event['left'])} left"
+            seconds_left = "" if event.get("left") is None else f", {clock_time(event['left'])} left"
             share = f"{100 * event['share']:3.0f} %" if event["share"] else "     "
             self._bar.n = round(STEPS * event["share"])
             bar = "{bar}" if self._widget else "{bar:10}"
-            text = f"{clock_time(event['seconds'])}{remaining}{_facts(event)}"
+            text = f"{clock_time(event['seconds'])}{seconds_left}{_facts(event)}"
             self._bar.bar_format = f"{words_of(event['stage']).name:<15}{share} {bar} {text}"
             self._bar.refresh()
 

@@ -40,8 +40,8 @@ def repeating(source: Any, options: Options, place: Place, run: RunOptions, keyw
     str
         For a shell; if the source is no path, a call in Python.
     """
-    method, settings = _changes(options.method), _changes(options, but=Method)
-    settings |= {name: keywords[name] for name, usual in USUAL.items() if keywords[name] != usual}
+    method, settings = _changes(options.method), _changes(options, base=Method)
+    settings |= {name: keywords[name] for name, default in USUAL.items() if keywords[name] != default}
     address = getattr(getattr(place.client, "scheduler", None), "address", None)
     replacements = {"client": None, "security": None, "scheduler": address or place.scheduler}
     place_options = {name: value for name, value in {**_changes(place), **replacements}.items() if value}
@@ -59,11 +59,11 @@ def repeating(source: Any, options: Options, place: Place, run: RunOptions, keyw
     return f"dasktc.triangle_count({', '.join(words)})"
 
 
-def _changes(options: Any, but: type | None = None) -> dict[str, Any]:
+def _changes(options: Any, base: type | None = None) -> dict[str, Any]:
     """Fields of a frozen object that differ from their defaults, except those of a base class."""
-    base_names = {field.name for field in fields(but)} if but else set()
+    base_names = {field.name for field in fields(base)} if base else set()
     values = {field.name: (getattr(options, field.name), field.default) for field in fields(options)}
-    return {name: value for name, (value, usual) in values.items() if name not in base_names and value != usual}
+    return {name: value for name, (value, default) in values.items() if name not in base_names and value != default}
 
 
 def _keywords(values: Mapping[str, Any]) -> list[str]:

@@ -79,8 +79,8 @@ def _written(item: Any, work: WorkDir, number: int) -> str:
     path = os.path.join(work.folder, f"{NAME}-{number}" if number else NAME)
     stream = _bytes_of(item)
     with one_line(work.folder), open(path, "xb") as file:
-        read = getattr(stream, "read1", stream.read)  # returns after each system call, so that signals are noticed
-        while data := read(CHUNK):
+        reader = getattr(stream, "read1", stream.read)  # returns after each system call, so that signals are noticed
+        while data := reader(CHUNK):
             file.write(data)
     return path
 

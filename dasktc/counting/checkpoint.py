@@ -57,8 +57,8 @@ What = dict[str, Any]
 """Fields that identify a count."""
 
 
-def _is_whole(value: Any, least: int = 0) -> bool:
-    return type(value) is int and least <= value < 1 << 63
+def _is_whole(value: Any, minimum: int = 0) -> bool:
+    return type(value) is int and minimum <= value < 1 << 63
 
 
 def _is_text(value: Any) -> bool:
@@ -186,12 +186,12 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
     check_folder(folder)
     path = Path(folder).absolute() / FILE
     # Open without blocking, in case a pipe or a device has replaced the file since the check.
-    only_here = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with ExitStack() as stack:
         with _said_in_one_line(path):
             path.parent.mkdir(exist_ok=True)
             stack.enter_context(_locked(path))
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | only_here, 0o644)
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | flags, 0o644)
             stack.callback(os.close, file)
             lines = _restored(file, path, what)
         yield Checkpoint(file, path, jobs, lines)
@@ -238,36 +238,36 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     if header is None:
         return options
     _check_header(header, path, 1)
-    chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
-    earlier = {name: header[name] for name, is_given in chosen.items() if not is_given}
-    if options.column_parts is None and earlier.get("partition", options.partition) == header["partition"]:
-        earlier["column_parts"] = header.get("column_parts")
-    return replace(options, **earlier)
+    requests = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
+    choices = {name: header[name] for name, is_given in requests.items() if not is_given}
+    if options.column_parts is None and choices.get("partition", options.partition) == header["partition"]:
+        choices["column_parts"] = header.get("column_parts")
+    return replace(options, **choices)
 
 
-def _restored(file: int, path: Path, what: What) -> list[What]:
+def _restored(file: int, path: Path, identity: What) -> list[What]:
     """Read the records of an open file; begin the file if it is empty."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise _damaged(path, "it is no regular file")
     text = path.read_bytes()
-    checked = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
-    if checked[0][1] is None and (len(checked) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
+    numbered_lines = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
+    if numbered_lines[0][1] is None and (len(numbered_lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
             f"checkpoint {path} begins with an unknown line: it is damaged, or not a checkpoint of dasktc; "
             f"choose another folder with {advice('checkpoint')}, or remove the file"
         )
-    lines = [(number, line) for number, line in checked if line is not None]  # those with correct checksums
+    lines = [(number, line) for number, line in numbered_lines if line is not None]  # those with correct checksums
     if not lines:  # even the first one was torn
         os.ftruncate(file, 0)
-        _write(file, _line(what))
+        _write(file, _line(identity))
         return []
-    (first, header), *others = lines
+    (first, header), *record_lines = lines
     _check_header(header, path, first)
-    if header != what:
-        raise InputError(_differences(path, header, what))
+    if header != identity:
+        raise InputError(_differences(path, header, identity))
     if not text.endswith(b"\n"):
         _write(file, b"\n")  # ends a line that a crash tore
-    records = [(number, line) for number, line in others if line != header]
+    records = [(number, line) for number, line in record_lines if line != header]
     for number, line in records:
         _check_fields(line, RECORD, path, number)
     return [line for _, line in records]
@@ -307,12 +307,12 @@ def _write(file: int, text: bytes) -> None:
 
 
 @contextmanager
-def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
+def _said_in_one_line(path: Path, action: str = "written") -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise DasktcError(
-            f"checkpoint {path} cannot be {what}: {error}; choose with {advice('checkpoint')} a writable "
+            f"checkpoint {path} cannot be {action}: {error}; choose with {advice('checkpoint')} a writable "
             "folder with free space"
         ) from error
 
@@ -320,8 +320,8 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
 def _check_header(header: Any, path: Path, number: int) -> None:
     """Refuse a first line of another version, which may have other fields, or one that no version can have written."""
     writer = header.get("version") if isinstance(header, dict) else None
-    if _is_text(writer) and writer != (ours := version("dasktc")):
-        raise InputError(_differences(path, {"version": writer}, {"version": ours}))
+    if _is_text(writer) and writer != (own_version := version("dasktc")):
+        raise InputError(_differences(path, {"version": writer}, {"version": own_version}))
     _check_fields(header, HEADER, path, number)
 
 
@@ -329,16 +329,16 @@ def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Pat
     """Refuse a line without these fields, or with an impossible value."""
     names = set(line) if isinstance(line, dict) else set()
     if not fields.keys() - MAY_MISS <= names <= fields.keys():
-        named = ", ".join(fields)
-        raise _damaged(path, f"line {number} is no object of {named}")
+        field_names = ", ".join(fields)
+        raise _damaged(path, f"line {number} is no object of {field_names}")
     for name in names:
         if not fields[name](line[name]):
             raise _damaged(path, f"line {number} has an impossible {name}, {_short(line[name])}")
 
 
-def _damaged(path: Path, why: str) -> InputError:
+def _damaged(path: Path, reason: str) -> InputError:
     return InputError(
-        f"checkpoint {path} cannot be trusted: {why}: it was changed, or another program wrote it; choose another "
+        f"checkpoint {path} cannot be trusted: {reason}: it was changed, or another program wrote it; choose another "
         f"folder with {advice('checkpoint')}, or remove the file"
     )
 
@@ -373,10 +373,12 @@ def _name(job: Job) -> tuple[int, ...]:
     return (*(part for place in job.triple.places for part in place), job.split)
 
 
-def _differences(path: Path, saved: What, what: What) -> str:
-    differs = [name for name in dict.fromkeys([*what, *saved]) if saved.get(name) != what.get(name)]
-    theirs, ours = (", ".join(f"{name} {what.get(name, 'not given')}" for name in differs) for what in (saved, what))
+def _differences(path: Path, header: What, identity: What) -> str:
+    names = [name for name in dict.fromkeys([*identity, *header]) if header.get(name) != identity.get(name)]
+    header_text, identity_text = (
+        ", ".join(f"{name} {identity.get(name, 'not given')}" for name in names) for identity in (header, identity)
+    )
     return (
-        f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
+        f"checkpoint {path} is of another count: {header_text} there, {identity_text} here; "
         "give the options with which it was begun, or another folder"
     )

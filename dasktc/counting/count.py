@@ -28,27 +28,27 @@ __all__ = ["count"]
 def count(graph: CountingContext, options: CountOptions | None = None) -> TriangleCount:
     """Count the triangles of a prepared graph; errors are those of `Graph.triangle_count`."""
     options = CountOptions() if options is None else options
-    began, report, plan = time.perf_counter(), tracker_of(options.progress), graph.plan
+    start, report, plan = time.perf_counter(), tracker_of(options.progress), graph.plan
     tell_scheduler(report, graph.executor)
     graph.executor.store.set_task_memory(plan.bytes_per_task, plan.memory)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     # 7. Count: one task per block triple and split.
-    records, resumed = _run(graph, work, options.checkpoint, report)
-    ended = time.perf_counter()
+    records, resumed_count = _run(graph, work, options.checkpoint, report)
+    end = time.perf_counter()
     # 8. Check and add up.
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
     total = add_up(graph.executor, records, graph.tuning.batch)
-    verified, seconds = 0, {"count": ended - began}
+    verified_count, seconds = 0, {"count": end - start}
     if options.verify:
         report("verify", 0, 1)
-        before = time.perf_counter()
-        verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
-        seconds["verify"] = time.perf_counter() - before
+        verify_start = time.perf_counter()
+        verified_count = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
+        seconds["verify"] = time.perf_counter() - verify_start
     stats = CountStatistics.of(
-        records, total, plan, len(graph.executor.worker_threads), ended - began, verified, resumed
+        records, total, plan, len(graph.executor.worker_threads), end - start, verified_count, resumed_count
     )
-    return _result(graph, sorted(records), total.triangles, stats, seconds, began)
+    return _result(graph, sorted(records), total.triangles, stats, seconds, start)
 
 
 def _run(
@@ -58,19 +58,19 @@ def _run(
     folder_context = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
     with folder_context as checkpoint:
         records = [] if checkpoint is None else list(checkpoint.records.values())
-        resumed = len(records)
+        resumed_count = len(records)
         meter = Meter(graph, work, records, report)
-        report("count", resumed, len(work))
-        remaining = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        tasks = count_jobs(graph.executor, graph.blocks, remaining)
-        with report.watching(graph.executor), closing(tasks) as counted:  # stops all tasks, however the block ends
-            for record in counted:
+        report("count", resumed_count, len(work))
+        remainder = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
+        tasks = count_jobs(graph.executor, graph.blocks, remainder)
+        with report.watching(graph.executor), closing(tasks) as task_records:  # stops all tasks, however the block ends
+            for record in task_records:
                 records.append(record)
                 meter.counted(record)
                 if checkpoint is not None:
                     checkpoint.add(record)
                 report("count", len(records), len(work))
-    return records, resumed
+    return records, resumed_count
 
 
 def _result(
@@ -79,19 +79,19 @@ def _result(
     triangles: int,
     stats: CountStatistics,
     seconds: dict[str, float],
-    began: float,
+    start: float,
 ) -> TriangleCount:
-    known = graph.prepared.source.triangles
-    if known is not None and triangles != known:
+    expected = graph.prepared.source.triangles
+    if expected is not None and triangles != expected:
         if folder := graph.prepared.source.folder:
-            contradiction = f"it says {plural(known, 'triangle')}, but {triangles:,} were counted"
+            contradiction = f"it says {plural(expected, 'triangle')}, but {triangles:,} were counted"
             raise damaged(joined(folder, MANIFEST), contradiction)
         raise CountError(
-            f"{plural(triangles, 'triangle')} counted, but {known:,} are known for {graph.prepared.source.name}: "
+            f"{plural(triangles, 'triangle')} counted, but {expected:,} are known for {graph.prepared.source.name}: "
             "the source, the options that read it, or the count is wrong; check the first two; otherwise report it "
             "with the output of `dasktc info`"
         )
-    before = graph.prepared.seconds
+    stage_seconds = graph.prepared.seconds
     return TriangleCount(
         triangles=triangles,
         vertices=graph.vertices,
@@ -104,7 +104,7 @@ def _result(
         kernel=graph.options.chosen_kernel,
         reorder=graph.options.chosen_reorder,
         plan=graph.plan,
-        seconds={**before, **seconds, "total": sum(before.values()) + time.perf_counter() - began},
+        seconds={**stage_seconds, **seconds, "total": sum(stage_seconds.values()) + time.perf_counter() - start},
         stats=stats,
         _records=records,
     )

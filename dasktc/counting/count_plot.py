@@ -34,10 +34,8 @@ def pyplot() -> Any:
     """
     try:
         from matplotlib import pyplot
-    except ImportError as missing:
-        raise InputError(
-            f"matplotlib cannot be imported ({missing}): plots need it; pip install matplotlib"
-        ) from missing
+    except ImportError as error:
+        raise InputError(f"matplotlib cannot be imported ({error}): plots need it; pip install matplotlib") from error
     return pyplot
 
 
@@ -65,10 +63,10 @@ def plot_count(
         y = rows[times.worker] + times.lane
         tasks.barh(y + 0.5, times.ended - times.began, left=times.began, height=0.8, edgecolor="white", linewidth=0.3)
     else:
-        of_workers = [times.shares_of(worker, COLUMNS) for worker in range(len(times.workers))]
-        shares = np.repeat(np.stack(of_workers), times.lanes, axis=0)
-        where = np.linspace(0, times.seconds, COLUMNS + 1), np.arange(rows[-1] + 1)
-        mesh = tasks.pcolormesh(*where, shares, vmin=0, vmax=1, cmap="Blues", rasterized=True)
+        worker_shares = [times.shares_of(worker, COLUMNS) for worker in range(len(times.workers))]
+        shares = np.repeat(np.stack(worker_shares), times.lanes, axis=0)
+        corners = np.linspace(0, times.seconds, COLUMNS + 1), np.arange(rows[-1] + 1)
+        mesh = tasks.pcolormesh(*corners, shares, vmin=0, vmax=1, cmap="Blues", rasterized=True)
         tasks.figure.colorbar(mesh, ax=tasks, label="share of the time in counting tasks")
     step = -(-len(times.workers) // MOST_NAMES) or 1
     middle = (rows[:-1] + rows[1:]) / 2
@@ -77,5 +75,5 @@ def plot_count(
     remark = f", {resumed:,} from the checkpoint not shown" if resumed else ""
     tasks.set(title=f"{len(records):,} counting tasks by worker{remark}", xlabel="seconds since the first began")
     figure: Any = stages.figure
-    drawn: Figure = figure
-    return drawn
+    result: Figure = figure
+    return result

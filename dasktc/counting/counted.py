@@ -51,10 +51,10 @@ class Counted:
         CountError
             An earlier count found another number.
         """
-        known = self.triangles
-        if known is not None and known != triangles:
+        count = self.triangles
+        if count is not None and count != triangles:
             raise CountError(
-                f"{plural(triangles, 'triangle was', 'triangles were')} counted, but {known:,} earlier in the same "
+                f"{plural(triangles, 'triangle was', 'triangles were')} counted, but {count:,} earlier in the same "
                 "graph: one of the counts is wrong; prepare it again, and report this with the output of `dasktc info`"
             )
         self.triangles = triangles

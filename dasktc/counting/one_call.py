@@ -80,11 +80,11 @@ class _Call:
         """Run the stages from the parts to the blocks; parts of a Dask collection get their computed partitions."""
         import dask
 
-        filled = (
+        filled_parts = (
             part if value is None else replace(part, upstream=dask.delayed(value, traverse=False))
             for part, value in zip(parts, values, strict=True)
         )
-        source = replace(self.source, parts=tuple(filled))
+        source = replace(self.source, parts=tuple(filled_parts))
         prepared = prepare_edges(executor, source, self.options, tracker, self.limits)
         return prepare_blocks(executor, prepared, prepared.options, tracker)
 
@@ -113,16 +113,16 @@ def count_in_one_call(
     TriangleCount
         Planned for one task at a time.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     threads = threads_of_a_call(executor)
     shares = replace(limits, workers=threads) if options.memory is None else None  # else the budget sets the limits
-    with _heard(executor, counting.progress) as (tracker, hear):
-        source_alone, listener = replace(source, parts=(), labels=None), executor.client.id if hear else None
+    with _heard(executor, counting.progress) as (tracker, handler):
+        source_alone, listener = replace(source, parts=(), labels=None), executor.client.id if handler else None
         call = _Call(source_alone, options, shares, tracker.name, tracker.facts, threads, listener)
         args, home = ((run.work_dir, run.host_memory), counting.verify, counting.seed), _home_worker(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, home), *args, prefer=home)
-        result: TriangleCount = executor.watch(handle, hear)
-    return result._replace(seconds={**result.seconds, "total": time.perf_counter() - began})
+        result: TriangleCount = executor.watch(handle, handler)
+    return result._replace(seconds={**result.seconds, "total": time.perf_counter() - start})
 
 
 def _count(
@@ -154,12 +154,12 @@ def prepare_in_one_call(
         Limits of the workers that will count.
     progress : callable, optional
     """
-    with _heard(executor, progress) as (tracker, hear):
-        threads, listener = threads_of_a_call(executor), executor.client.id if hear else None
+    with _heard(executor, progress) as (tracker, handler):
+        threads, listener = threads_of_a_call(executor), executor.client.id if handler else None
         source_alone, home = replace(source, parts=(), labels=None), _home_worker(executor)
         call = _Call(source_alone, options, limits, tracker.name, tracker.facts, threads, listener)
         results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)
-        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), results, prefer=home), hear)
+        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), results, prefer=home), handler)
     tracker.goes_on()
     tell_scheduler(tracker, executor)
 
@@ -202,8 +202,10 @@ def threads_of_a_call(executor: DaskExecutor) -> int:
 def _sent(executor: DaskExecutor, source: Source, home: str | None) -> tuple[list[Any], list[Any]]:
     """Parts of a source, and the values that they need; rows of this process become one task result per part."""
     values, parts = upstream_of(executor, source.parts), source.parts
-    sent = [executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts]
-    return sent, values
+    handles = [
+        executor.submit("read-rows", unchanged, part, prefer=home) if source.in_memory else part for part in parts
+    ]
+    return handles, values
 
 
 @contextmanager

@@ -93,8 +93,8 @@ class TriangleCount(Summarised, int):
 
     def _timed(self, total: float, **stages: float) -> Self:
         """Return a copy with further stages in its seconds, and another total."""
-        before = {name: value for name, value in self.seconds.items() if name != "total"}
-        return self._replace(seconds={**before, **stages, "total": total})
+        stage_seconds = {name: value for name, value in self.seconds.items() if name != "total"}
+        return self._replace(seconds={**stage_seconds, **stages, "total": total})
 
     def __str__(self) -> str:
         return str(self.triangles)
@@ -141,9 +141,9 @@ class TriangleCount(Summarised, int):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the single tasks, ready for JSON."""
-        named = ("triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped")
+        field_names = ("triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped")
         return {
-            **{name: getattr(self, name) for name in named},
+            **{name: getattr(self, name) for name in field_names},
             "read": self.read.to_dict(),
             **{name: getattr(self, name) for name in ("backend", "workers", "kernel")},
             **{name: getattr(self.plan, name) for name in ("partition", "parts", "splits")},
@@ -155,7 +155,7 @@ class TriangleCount(Summarised, int):
 
     def _rows(self) -> Rows:
         stats, plan = self.stats, self.plan
-        again = f", {plural(stats.verified, 'task')} again" if stats.verified else ""
+        verification = f", {plural(stats.verified, 'task')} again" if stats.verified else ""
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         rows = [
             ("triangles", f"{self.triangles:,}"),
@@ -167,7 +167,7 @@ class TriangleCount(Summarised, int):
             ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plural(plan.tasks, 'task')}"),
             *([("cluster", plan.distribution)] if plan.distribution else []),
             ("seconds", seconds),
-            ("checked", plural(stats.wedges, "wedge") + again),
+            ("checked", plural(stats.wedges, "wedge") + verification),
         ]
         if stats.resumed:
             rows.append(("resumed", f"{plural(stats.resumed, 'task was', 'tasks were')} in the checkpoint"))

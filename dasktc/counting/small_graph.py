@@ -161,13 +161,13 @@ def _open(executor: Executor, source: Source, options: Options, counting: CountO
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:
     """Return both columns of all parts."""
-    chosen = get_backend(backend)
-    read = [part.ends(chosen) for part in source.parts]  # type: ignore[attr-defined]
-    if any(ends is None for ends in read):
+    chosen_backend = get_backend(backend)
+    column_pairs = [part.ends(chosen_backend) for part in source.parts]  # type: ignore[attr-defined]
+    if any(ends is None for ends in column_pairs):
         return None
-    if len(read) == 1:
-        return read[0]  # type: ignore[no-any-return]
-    src, dst = (chosen.array.concatenate(columns) for columns in zip(*read, strict=True))
+    if len(column_pairs) == 1:
+        return column_pairs[0]  # type: ignore[no-any-return]
+    src, dst = (chosen_backend.array.concatenate(columns) for columns in zip(*column_pairs, strict=True))
     return src, dst
 
 
@@ -194,10 +194,10 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
 
 
 def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], reading: Reading) -> TriangleCount:
-    read, prepare, count = (after - before for before, after in pairwise(times))
-    ended = time.time()
+    read_seconds, prepare, count = (stop - start for start, stop in pairwise(times))
+    end = time.time()
     total = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
-    records = [Record(ONE, total, this_process(), ended - count, ended)]
+    records = [Record(ONE, total, this_process(), end - count, end)]
     return TriangleCount(
         triangles=bits.triangles,
         vertices=bits.vertices,
@@ -210,7 +210,7 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float], rea
         kernel=KERNEL,
         reorder="none",
         plan=plan,
-        seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
+        seconds={"read": read_seconds, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
         stats=CountStatistics.of(records, total, plan, 1, count),
         _records=records,
     )

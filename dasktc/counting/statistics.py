@@ -84,13 +84,13 @@ class CountStatistics:
             Wall time of the count phase.
         verified, resumed : int
         """
-        busy: dict[str, float] = {}
+        busy_seconds: dict[str, float] = {}
         for record in records:
-            busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
-        least, most = min(busy.values(), default=0.0), max(busy.values(), default=0.0)
-        alone = 1.0 if workers == 1 else None
-        imbalance = alone if len(busy) < 2 else most / least if least else None
-        kernel_seconds = None if resumed else most
+            busy_seconds[record.worker] = busy_seconds.get(record.worker, 0.0) + record.count.seconds
+        minimum, maximum = min(busy_seconds.values(), default=0.0), max(busy_seconds.values(), default=0.0)
+        balance = 1.0 if workers == 1 else None
+        imbalance = balance if len(busy_seconds) < 2 else maximum / minimum if minimum else None
+        kernel_seconds = None if resumed else maximum
         return cls(
             wedges=total.wedges,
             probes=total.probes,

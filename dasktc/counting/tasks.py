@@ -130,9 +130,9 @@ def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
-    began = time.time()
+    start = time.time()
     count = _counted(task_of(job, index, table, stream), job, job.kernel)
-    return Record(job, count, this_process(), began, time.time())
+    return Record(job, count, this_process(), start, time.time())
 
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
@@ -167,7 +167,7 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
     try:
         result = function(task)
     except MemoryError as error:
-        why = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
     else:
         yield result
         return
@@ -180,11 +180,11 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
         blocks = {id(block): block for block in (task.index, task.table, task.stream)}
         raise CountError(
             f"{job}: {_rows(task)}, of {plural(task.index.edges, 'edge')}, beside blocks of "
-            f"{format_size(sum(block.nbytes for block in blocks.values()))}, does not fit the free memory ({why}): "
+            f"{format_size(sum(block.nbytes for block in blocks.values()))}, does not fit the free memory ({reason}): "
             "something else uses it, or blocks are too large; free memory, give "
             f"{advice('memory')}, or more parts with {advice('parts')}"
         )
-    _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *map(_rows, parts))
+    _log.info("%s: out of memory (%s), cut in two: %s and %s", job, reason, *map(_rows, parts))
     for part in parts:
         yield from in_halves(function, part, job)
 
@@ -229,16 +229,16 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
     CountError
         A task is missing or was counted twice, or the wedges differ.
     """
-    reported = len({record.job for record in records})
-    if not len(records) == reported == plan.tasks:
+    job_count = len({record.job for record in records})
+    if not len(records) == job_count == plan.tasks:
         raise CountError(
-            f"{len(records):,} counting tasks reported, {reported:,} of them different, but {plan.tasks:,} planned: "
+            f"{len(records):,} counting tasks reported, {job_count:,} of them different, but {plan.tasks:,} planned: "
             "results were lost or repeated; run again, and report this with the output of `dasktc info`"
         )
-    handled = sum(record.count.wedges for record in records)
-    if handled != wedges:
+    total = sum(record.count.wedges for record in records)
+    if total != wedges:
         raise CountError(
-            f"the counting tasks handled {plural(handled, 'wedge')}, but the degrees give {wedges:,}: edges were lost "
+            f"the counting tasks handled {plural(total, 'wedge')}, but the degrees give {wedges:,}: edges were lost "
             "or repeated on the way to the blocks; run again, and report this with the output of `dasktc info`"
         )
 
@@ -294,18 +294,18 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     CountError
         A task's triangles, wedges or probes differ; the error names its block triple.
     """
-    chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
-    calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
-    for record, again, probes, reference in executor.map_unordered("verify", _verify, calls):
+    sample = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
+    calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in sample)
+    for record, recount, probes, reference in executor.map_unordered("verify", _verify, calls):
         count, job = record.count, record.job
-        if (again.triangles, again.wedges, probes) != (count.triangles, count.wedges, count.probes):
+        if (recount.triangles, recount.wedges, probes) != (count.triangles, count.wedges, count.probes):
             raise CountError(
                 f"{job}, reported {plural(count.triangles, 'triangle')}, {plural(count.wedges, 'wedge')} and "
-                f"{plural(count.probes, 'probe')}, verification found {again.triangles:,}, {again.wedges:,} and "
+                f"{plural(count.probes, 'probe')}, verification found {recount.triangles:,}, {recount.wedges:,} and "
                 f"{probes:,}: kernel {job.kernel} is wrong there; count with {advice(kernel=reference)}, and report "
                 "this"
             )
-    return len(chosen)
+    return len(sample)
 
 
 def _verify(
@@ -314,6 +314,6 @@ def _verify(
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
     # The backend's plain kernel, or the first that counts unsorted rows; the second one if the first has counted.
-    plain, alternative = backend.references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
-    reference = alternative if job.kernel == plain else plain
+    standard, alternative = backend.references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
+    reference = alternative if job.kernel == standard else standard
     return record, _counted(task, job, reference), backend.expected_probes(task, job.kernel), reference

@@ -50,20 +50,23 @@ class Timeline:
 
     def shares_of(self, worker: int, columns: int) -> Array:
         """Share of a worker's lanes that are busy in each of `columns` equal time intervals."""
-        edges, mine = np.linspace(0, self.seconds, columns + 1), self.worker == worker
-        began, ended = np.sort(self.began[mine]), np.sort(self.ended[mine])
-        done = _seconds_after(began, edges) - _seconds_after(ended, edges)
-        return np.diff(done) / (self.lanes[worker] * max(self.seconds / columns, 1e-12))
+        edges, mask = np.linspace(0, self.seconds, columns + 1), self.worker == worker
+        starts, ends = np.sort(self.began[mask]), np.sort(self.ended[mask])
+        busy_seconds = _seconds_after(starts, edges) - _seconds_after(ends, edges)
+        return np.diff(busy_seconds) / (self.lanes[worker] * max(self.seconds / columns, 1e-12))
 
 
 def timeline(records: list[Record]) -> Timeline:
     """Arrange the tasks of this run; tasks from a checkpoint have no times and are left out."""
-    timed = sorted((r for r in records if not isnan(r.began)), key=lambda record: record.began)
-    workers = sorted({record.worker for record in timed})
-    numbers, first = {worker: number for number, worker in enumerate(workers)}, timed[0].began if timed else 0.0
+    runs = sorted((r for r in records if not isnan(r.began)), key=lambda record: record.began)
+    workers = sorted({record.worker for record in runs})
+    numbers, first = (
+        {worker: number for number, worker in enumerate(workers)},
+        runs[0].began if runs else 0.0,
+    )
     free: list[list[float]] = [[] for _ in workers]
     lanes = []
-    for record in timed:
+    for record in runs:
         ends = free[numbers[record.worker]]
         lane = next((lane for lane, end in enumerate(ends) if end <= record.began), len(ends))
         ends[lane:] = [record.ended, *ends[lane + 1 :]]
@@ -71,14 +74,14 @@ def timeline(records: list[Record]) -> Timeline:
     return Timeline(
         workers,
         np.array([len(ends) for ends in free], np.int64),
-        np.array([numbers[record.worker] for record in timed], np.int64),
+        np.array([numbers[record.worker] for record in runs], np.int64),
         np.array(lanes, np.int64),
-        np.array([record.began - first for record in timed]),
-        np.array([record.ended - first for record in timed]),
+        np.array([record.began - first for record in runs]),
+        np.array([record.ended - first for record in runs]),
     )
 
 
 def _seconds_after(starts: Array, times: Array) -> Array:
     """Σ max(0, time - start) over ascending starts, for each of ascending times."""
-    before = starts.searchsorted(times)
-    return before * times - np.concatenate([[0.0], starts.cumsum()])[before]
+    counts = starts.searchsorted(times)
+    return counts * times - np.concatenate([[0.0], starts.cumsum()])[counts]

@@ -36,21 +36,21 @@ class Meter:
         self._triples = dict(zip(plan.triples(), amounts, strict=True))
         for record in records:
             self._add(record)
-        before = sum(self._work(record.job) for record in records)
+        resumed_work = sum(self._work(record.job) for record in records)
         self._before = self._probes
-        named = ("partition", "parts", "splits", "tasks", "bytes_per_task", "bytes_total", "memory", "workers")
+        plan_fields = ("partition", "parts", "splits", "tasks", "bytes_per_task", "bytes_total", "memory", "workers")
         facts: Event = {
             "plan": {
-                **{name: getattr(plan, name) for name in (*named, "vertices", "edges")},
+                **{name: getattr(plan, name) for name in (*plan_fields, "vertices", "edges")},
                 "wedges": graph.prepared.wedges,
                 "kernel": graph.options.chosen_kernel,
                 "backend": graph.options.chosen_backend,
                 "resumed": len(records),
             }
         }
-        everything = sum(map(self._work, work))
+        total_work = sum(map(self._work, work))
         threads, tasks = len(graph.executor.worker_threads), (len(records), len(work))
-        tracker.planned(threads, tasks, everything, before, facts | self._event_fields)
+        tracker.planned(threads, tasks, total_work, resumed_work, facts | self._event_fields)
 
     def counted(self, record: Record) -> None:
         """Report a task that has ended."""

@@ -201,14 +201,14 @@ class LocalStore(Store, Protocol):
 
     def stream(self, function: Callable[..., Iterator[Any]], handles: list[Any]) -> list[Any]:
         """Call a function that yields results; each is kept once, before the next one is made."""
-        kept: list[Any] = []
+        results: list[Any] = []
 
         def go_on(*args: Any) -> None:  # a call that is made twice skips results already kept
-            for value in islice(function(*args), len(kept), None):
-                kept.append(self.keep(value))
+            for value in islice(function(*args), len(results), None):
+                results.append(self.keep(value))
 
         self.evaluate(go_on, handles)
-        return kept
+        return results
 
     def expect(self, handles: list[Any]) -> None:
         """Announce the inputs of the call after the next one, which may be copied while the next one runs."""
@@ -334,9 +334,9 @@ def for_backend(executor: E, name: str) -> E:
     """Return an executor with the named backend for its stages; else it is the given one."""
     if name == executor.backend.name:
         return executor
-    other = copy(executor)
-    other.backend = lazy_backend(name)
-    return other
+    duplicate = copy(executor)
+    duplicate.backend = lazy_backend(name)
+    return duplicate
 
 
 def starmap(executor: Executor, stage: str, function: Function, calls: list[tuple[Any, ...]]) -> list[Any]:

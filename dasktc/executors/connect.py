@@ -205,16 +205,16 @@ def started(
         refuse_ucx(protocol)
         get_backend("cpu")  # its compilation may take long, and may be interrupted
         start = _local(workers, security, default)
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         with held(), STARTING:
-            for shared in (late_workers, _silence, _brief_logs):
-                opened.enter_context(shared)
-            client = opened.enter_context(start)
+            for context in (late_workers, _silence, _brief_logs):
+                stack.enter_context(context)
+            client = stack.enter_context(start)
         try:
             yield client
         finally:
             with held():
-                opened.close()
+                stack.close()
 
 
 def active_client() -> Any:
@@ -227,8 +227,8 @@ def active_client() -> Any:
         client = get_client()
     except ValueError:
         return None
-    never = not client.asynchronous and client.scheduler is None  # its cluster did not start
-    return None if never else client
+    is_unusable = not client.asynchronous and client.scheduler is None  # its cluster did not start
+    return None if is_unusable else client
 
 
 def check_client(client: Any) -> None:
@@ -341,18 +341,18 @@ def _wants_gpus(backend: str) -> bool:
     return backend == "cuda" or has_gpus
 
 
-def _number(workers: int | str, all_of_them: int | None) -> int | None:
-    """Number of workers to start: as given, or `all_of_them` for "all"."""
+def _number(workers: int | str, total: int | None) -> int | None:
+    """Number of workers to start: as given, or `total` for "all"."""
     if isinstance(workers, str) and workers == "all":
-        return all_of_them
+        return total
     from distributed.system import MEMORY_LIMIT
 
     limit = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
-    many = (
+    explanation = (
         f"each is a process of at least {format_size(WORKER_BYTES)}, and this host has {format_size(MEMORY_LIMIT)} of "
         "memory"
     )
-    return whole_number("workers", workers, 1, limit, few="nobody would count", many=many)
+    return whole_number("workers", workers, 1, limit, few="nobody would count", many=explanation)
 
 
 @contextmanager
@@ -361,15 +361,15 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     number = _number(workers, None)
     try:
         from dask_cuda import LocalCUDACluster  # noqa: TID251  (here alone)
-    except ImportError as missing:
+    except ImportError as import_error:
         raise InputError(
-            f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
+            f"dask-cuda cannot be imported ({import_error}): it starts a worker a GPU; install dasktc[cuda13] or "
             f"dasktc[cuda12] to match the driver, or leave {option('workers')} out to count on one GPU"
-        ) from missing
+        ) from import_error
     from distributed import Client
 
     pool = _pool(number)
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         try:
             with _main_guarded(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
@@ -383,7 +383,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
                     silence_logs=logging.CRITICAL,
                     security=security,
                 )
-                opened.enter_context(cluster)
+                stack.enter_context(cluster)
                 _refuse_failed(cluster)
         except DasktcError:
             raise
@@ -393,7 +393,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
                 f"({' '.join(str(error).split())}): fewer are visible, or the driver does not answer; check nvidia-smi "
                 f"and CUDA_VISIBLE_DEVICES, or start fewer with {advice('workers')}"
             ) from error
-        client = opened.enter_context(Client(cluster, set_as_default=default))
+        client = stack.enter_context(Client(cluster, set_as_default=default))
         if protocol == "ucx":
             log_ucx(client)
         show_page(client)
@@ -404,10 +404,10 @@ def _refuse_failed(cluster: Any) -> None:
     """Refuse a cluster with workers that failed to start: dask-cuda returns it as if nothing were wrong."""
     from distributed import Status
 
-    failed = sum(worker.status is Status.failed for worker in cluster.workers.values())
-    if failed:
+    count = sum(worker.status is Status.failed for worker in cluster.workers.values())
+    if count:
         raise ClusterError(
-            f"{failed} of {plural(len(cluster.workers), 'worker')} could not be started on a GPU: other programs hold "
+            f"{count} of {plural(len(cluster.workers), 'worker')} could not be started on a GPU: other programs hold "
             f"its memory, or the driver does not answer; check nvidia-smi, or leave {option('workers')} out"
         )
 
@@ -434,7 +434,7 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
     from distributed import Client, LocalCluster
 
-    with loop_without_interrupts() as loop, ExitStack() as opened:
+    with loop_without_interrupts() as loop, ExitStack() as stack:
         try:
             with _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
@@ -447,11 +447,11 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
                     security=security,
                     loop=loop,
                 )
-                client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=default))
+                client = stack.enter_context(Client(stack.enter_context(cluster), set_as_default=default))
             show_page(client)
             yield client
         finally:
-            opened.close()
+            stack.close()
             with STARTING:
                 _forget_keeping()
 
@@ -483,8 +483,8 @@ def _keeping_memory() -> Iterator[None]:
 
     environ = dask.config.get(SPAWN, {})
     trims, *settings = KEEPING
-    former = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
-    if environ.get(trims) != DASK_TRIM or former != str(DASK_TRIM) or any(name in os.environ for name in settings):
+    old_value = os.environ.get(trims, str(DASK_TRIM))  # Dask leaves there what it set for earlier workers
+    if environ.get(trims) != DASK_TRIM or old_value != str(DASK_TRIM) or any(name in os.environ for name in settings):
         yield
         return
     os.environ.update({name: str(value) for name, value in KEEPING.items()})  # it goes before Dask's configuration
@@ -521,8 +521,8 @@ _silence = SharedContext(_silent)
 def _brief() -> AbstractContextManager[Any]:
     import dask
 
-    changed = {name: ours for name, (usual, ours) in KEPT_BY_DASK.items() if dask.config.get(name, None) == usual}
-    brief: AbstractContextManager[Any] = dask.config.set(changed)
+    values = {name: value for name, (default, value) in KEPT_BY_DASK.items() if dask.config.get(name, None) == default}
+    brief: AbstractContextManager[Any] = dask.config.set(values)
     return brief
 
 
@@ -617,7 +617,7 @@ def _main_error() -> str | None:
     return None
 
 
-def _free_port(port_wanted: int) -> int:
+def _free_port(port: int) -> int:
     """The wanted port of this host if nobody listens there, else 0, which means any."""
     with socket.socket() as probe:
-        return 0 if probe.connect_ex(("127.0.0.1", port_wanted)) == 0 else port_wanted
+        return 0 if probe.connect_ex(("127.0.0.1", port)) == 0 else port

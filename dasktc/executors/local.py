@@ -54,8 +54,8 @@ class LocalExecutor(Executor):
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Make the calls on the threads; each result is kept before the next one of its call is made."""
-        given = [list(call) for call in calls]
-        lists = self._all((partial(self.store.stream, function, call) for call in given), len(given))
+        argument_lists = [list(call) for call in calls]
+        lists = self._all((partial(self.store.stream, function, call) for call in argument_lists), len(argument_lists))
         return [handle for handles in lists for handle in handles]
 
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
@@ -82,32 +82,32 @@ class LocalExecutor(Executor):
             while inputs:
                 result = self.store.evaluate(partial(fold.add, result), [inputs.pop()])
             return self.store.keep(result)
-        count, added = len(inputs), list[Any]()
+        count, sums = len(inputs), list[Any]()
 
         def add(handles: list[Any]) -> None:
             value = self.store.evaluate(unchanged, handles)
             try:
-                result = added.pop()
+                result = sums.pop()
             except IndexError:
                 result = fold.start()
-            added.append(fold.add(result, value))
+            sums.append(fold.add(result, value))
 
         threads = min(self._threads, ACCUMULATORS) if self.store.memory_per_call is None else 1
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
-        return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
+        return self.store.keep(fold.combine(sums) if len(sums) > 1 else sums.pop() if sums else fold.start())
 
     def map_and_fold(
         self, stage: str, function: Function, inputs: list[Any], fold: Fold[Any], *shared: Any
     ) -> tuple[list[Any], Any]:
         """Map, and reduce the results before they are kept; one call after another."""
-        values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
-        folded = self.store.evaluate(fold.start, [])
+        values, handles = self.store.evaluate(_listed_args, list(shared)), list[Any]()
+        total = self.store.evaluate(fold.start, [])
         inputs.reverse()
         while inputs:
             value = self.store.evaluate(function, self._next(inputs, values))
-            folded = self.store.evaluate(partial(fold.add, folded, value), [])
-            made.append(self.store.keep(value))
-        return made, self.store.keep(folded)
+            total = self.store.evaluate(partial(fold.add, total, value), [])
+            handles.append(self.store.keep(value))
+        return handles, self.store.keep(total)
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists; their entries are not moved."""

@@ -34,12 +34,12 @@ NAMED = 3
 @contextmanager
 def within_memory(executor: Executor, *limits: Any, **options: Any) -> Iterator[Executor]:
     """Yield what `limited` returns for the same arguments, and remove everything that it keeps afterwards."""
-    keeping = limited(executor, *limits, **options)
+    limited_executor = limited(executor, *limits, **options)
     try:
-        yield keeping
+        yield limited_executor
     finally:
-        if keeping is not executor:
-            keeping.close()
+        if limited_executor is not executor:
+            limited_executor.close()
 
 
 def limited(executor: Executor, memory: int | str | None, place: Place, host: int | str | None = None) -> Executor:
@@ -94,8 +94,8 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
             if place is not None:
                 raise
             work = None  # some workers do not see the default: each makes its own
-        on_host = float(memory_of(for_backend(executor, "cpu")))
-        return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
+        host_bytes = float(memory_of(for_backend(executor, "cpu")))
+        return _keeping(executor, DeviceClusterStore(work, budget, pinned, replica_bytes=host_bytes))
     if not isinstance(executor, LocalExecutor):
         return executor
     pinned = int(HOST * CPU.memory()) if pinned is None else pinned

@@ -40,9 +40,9 @@ def offers_of(executor: Executor, backend: str) -> list[Offer]:
 
 
 def _offer(backend: str, dask_worker: Any = None) -> Offer:
-    why, address = unusable(backend), "" if dask_worker is None else dask_worker.address
-    on_device = dask_worker is not None and not why and backend in ON_DEVICE
-    return Offer(address, why, get_backend(backend).memory() if on_device else 0)
+    reason, address = unusable(backend), "" if dask_worker is None else dask_worker.address
+    on_device = dask_worker is not None and not reason and backend in ON_DEVICE
+    return Offer(address, reason, get_backend(backend).memory() if on_device else 0)
 
 
 def memory_of(executor: Executor, budget: int | None = None, offers: Iterable[Offer] = ()) -> int:

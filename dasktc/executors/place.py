@@ -111,8 +111,8 @@ class Place:
     @property
     def names(self) -> list[str]:
         """The given fields that name a place to run; at most one is allowed."""
-        named = [field.name for field in fields(self) if field.name != "security"]
-        return [name for name in named if getattr(self, name) is not None]
+        field_names = [field.name for field in fields(self) if field.name != "security"]
+        return [name for name in field_names if getattr(self, name) is not None]
 
 
 class HasClient:

@@ -101,23 +101,26 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
             for number, call in enumerate(calls):
                 yield number, call()
         return
-    running, active = _Running(threads, calls), threads
+    pool, thread_count = _Running(threads, calls), threads
     try:
-        running.start()
-        while active:
-            outcome = running.ended.get()
+        pool.start()
+        while thread_count:
+            outcome = pool.ended.get()
             if outcome is None:
-                active -= 1
+                thread_count -= 1
             elif outcome.error is not None:
-                running.wait()
-                others = [running.ended.get() for _ in range(running.ended.qsize())]
-                failed = [outcome, *(other for other in others if other is not None and other.error is not None)]
-                raise min(failed, key=itemgetter(0)).error  # type: ignore[misc]
+                pool.wait()
+                outcomes = [pool.ended.get() for _ in range(pool.ended.qsize())]
+                failures = [
+                    outcome,
+                    *(candidate for candidate in outcomes if candidate is not None and candidate.error is not None),
+                ]
+                raise min(failures, key=itemgetter(0)).error  # type: ignore[misc]
             else:
                 yield outcome[:2]
     finally:
-        running.stop()
-        running.wait()
+        pool.stop()
+        pool.wait()
         calls.close()
 
 
@@ -125,9 +128,9 @@ def results(
     threads: int, calls: Generator[Call[T]], count: int, report: Callable[[int, int], None] | None = None
 ) -> list[T]:
     """Results of `count` calls, in order, as `completed` makes them; `report` gets how many of all ended."""
-    in_order: list[Any] = [None] * count
-    for number_done, (number, result) in enumerate(completed(min(threads, count), calls), 1):
-        in_order[number] = result
+    values: list[Any] = [None] * count
+    for end_count, (number, result) in enumerate(completed(min(threads, count), calls), 1):
+        values[number] = result
         if report is not None:
-            report(number_done, count)
-    return in_order
+            report(end_count, count)
+    return values

@@ -26,5 +26,5 @@ def upstream_of(executor: Executor, parts: Iterable[Any]) -> list[Any]:
     import dask
 
     threads = len(executor.worker_threads)
-    how = {"scheduler": "sync"} if threads == 1 else {"scheduler": "threads", "num_workers": threads}
-    return list(dask.compute(*delayed, **how))
+    settings = {"scheduler": "sync"} if threads == 1 else {"scheduler": "threads", "num_workers": threads}
+    return list(dask.compute(*delayed, **settings))

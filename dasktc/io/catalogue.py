@@ -167,7 +167,7 @@ def open_named(source: str | os.PathLike[str] | Sequence[str], options: ReadOpti
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
     graphs = [find(name) for name in names]
     files = [os.fspath(name) if graph is None else str(fetch(graph)) for name, graph in zip(names, graphs, strict=True)]
-    opened = open_source(files if any(graphs) else source, options)
+    graph_source = open_source(files if any(graphs) else source, options)
     if len(graphs) != 1 or graphs[0] is None:
-        return opened
-    return replace(opened, name=graphs[0].name, triangles=graphs[0].triangles)
+        return graph_source
+    return replace(graph_source, name=graphs[0].name, triangles=graphs[0].triangles)

@@ -149,8 +149,8 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
         except UnicodeError:  # the check of objects names the row
             values = pd.Series(values, dtype=object)
     values = getattr(values, "array", values)  # the array of a pandas Series or Index
-    coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
-    if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
+    is_coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
+    if is_coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
         values = pa.array(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _settle_arrow(values, ids, place)
@@ -169,8 +169,8 @@ def text_of(values: Any, place: Place) -> Any:
     import pyarrow as pa
 
     try:
-        fixed = isinstance(values, np.ndarray) and values.dtype.kind == "U"
-        return pa.array(values if fixed else list(map(str, values)), pa.large_string())
+        has_fixed_width = isinstance(values, np.ndarray) and values.dtype.kind == "U"
+        return pa.array(values if has_fixed_width else list(map(str, values)), pa.large_string())
     except ValueError:
         row = next(row for row, value in enumerate(values) if not _is_text(value))
         raise place.refuse(row, values[row], "it cannot be written as UTF-8 text, or is too long; rename it") from None
@@ -195,16 +195,16 @@ def _settle_arrow(values: Any, ids: Ids | None, spot: Place) -> Column:
     import pyarrow.compute as pc
     from pyarrow import types
 
-    coded = types.is_dictionary(values.type)
-    kind = values.type.value_type if coded else values.type
+    is_coded = types.is_dictionary(values.type)
+    kind = values.type.value_type if is_coded else values.type
     with readable(spot.of, spot.remark):
-        values.validate(full=coded)
+        values.validate(full=is_coded)
     if types.is_string_view(kind):  # a slice of views keeps, and accounts for, all of its buffers
         kind = pa.large_string()
-        if coded:  # Arrow cannot cast views in a dictionary
+        if is_coded:  # Arrow cannot cast views in a dictionary
             chunks = getattr(values, "chunks", [values])
-            plain = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
-            values = pa.chunked_array(plain, pa.dictionary(values.type.index_type, kind))
+            arrays = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
+            values = pa.chunked_array(arrays, pa.dictionary(values.type.index_type, kind))
         else:
             values = decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
@@ -302,8 +302,8 @@ def _integers_of_floats(numbers: Any, place: Place) -> Any:
     """Return integers unchanged; floats must be integral, and small enough to represent every integer exactly."""
     if numbers.dtype.kind != "f":
         return numbers
-    exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
-    faults = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
+    limit = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
+    faults = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < limit))
     if faults.any():
         row = int(faults.argmax())
         value = numbers[row]
@@ -311,7 +311,7 @@ def _integers_of_floats(numbers: Any, place: Place) -> Any:
             raise place.missing(row, value)
         if np.trunc(value) != value:
             raise place.refuse(row, value, FRACTION)
-        raise place.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
+        raise place.refuse(row, value, f"{numbers.dtype} rounds integers from {limit:.0f} on; pass integers")
     return numbers.astype(np.int64)
 
 
@@ -382,8 +382,8 @@ def weights_of(values: Any, source: str, first: int = 0) -> Any:
         values = values.to_pandas()
     column = pd.Series(values, dtype=None if len(values) else "float64")
     if column.dtype == object:
-        wrong = {kind for kind in set(map(type, column)) if not issubclass(kind, Real | Decimal)}
-        row = next((row for row, value in enumerate(column) if type(value) in wrong), None)
+        foreign_types = {kind for kind in set(map(type, column)) if not issubclass(kind, Real | Decimal)}
+        row = next((row for row, value in enumerate(column) if type(value) in foreign_types), None)
         if row is not None:
             raise place.refuse(row, column.iloc[row], *WEIGHT)
     elif not (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "biuf"):
@@ -425,10 +425,10 @@ def values_of(values: Any, source: str, first: int = 0) -> Any:
     column = pd.Series(values)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
-    absent = np.flatnonzero(column.isna().to_numpy())
-    if len(absent):
+    gaps = np.flatnonzero(column.isna().to_numpy())
+    if len(gaps):
         raise InputError(
-            f"row {first + int(absent[0])} of {source} has no value, as {plural(len(absent), 'row has', 'rows have')}: "
+            f"row {first + int(gaps[0])} of {source} has no value, as {plural(len(gaps), 'row has', 'rows have')}: "
             "every row needs one; fill them in, or drop such rows"
         )
     if column.dtype == object:

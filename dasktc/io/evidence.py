@@ -443,8 +443,10 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
     numbers = set(NUMBERS)
     if len(labels) > 2 and kinds and kinds[0] != "other":
         repeats = kinds[1:COLUMNS].count(kinds[0]) > 1
-        repeated = bool(columns) and len(columns[0].distinct) < len(columns[0].values)
-        numbers |= {"id"} if not repeated and (repeats or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
+        has_repeats = bool(columns) and len(columns[0].distinct) < len(columns[0].values)
+        numbers |= (
+            {"id"} if not has_repeats and (repeats or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
+        )
     for place in choice.columns:
         if place < len(labels) and plain(labels[place]) in numbers and (len(labels) > 2 or "" in labels):
             candidates = [position for position in range(len(labels)) if plain(labels[position]) not in numbers]
@@ -472,11 +474,13 @@ def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> N
     width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
     if width <= choice.header:
         return
-    grouped = any(re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width]))
-    if not grouped and width == choice.header + 1:
+    has_digit_groups = any(
+        re.fullmatch("-?[0-9]{1,3}", a) and re.fullmatch("[0-9]{3}", b) for a, b in pairwise(row[:width])
+    )
+    if not has_digit_groups and width == choice.header + 1:
         return
     records = "perhaps records of several types; write the edges alone, or use"
-    cause = "the separator perhaps groups digits; write ids without it, or use" if grouped else records
+    cause = "the separator perhaps groups digits; write ids without it, or use" if has_digit_groups else records
     raise InputError(
         f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
         f"{advice(skip=choice.line, columns=(0, 1))} if the first two fields are ids"
@@ -499,8 +503,8 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
     if 1 < len(letters) < min(6, len(table)) and all(re.fullmatch("[A-Za-z]", letter) for letter in letters):
         fields = {field for row in table for field in row[1:3]}
         shapes = {letter: frozenset(len(row) for row in table if row[0] == letter) for letter in letters}
-        mixed = all(is_integer(row[1]) for row in table if len(row) > 1)
-        if not letters & fields and (len(set(shapes.values())) > 1 or mixed):
+        has_integers = all(is_integer(row[1]) for row in table if len(row) > 1)
+        if not letters & fields and (len(set(shapes.values())) > 1 or has_integers):
             names = ", ".join(sorted(letters))
             edges = next((a for a in "eEaA" if a in letters), Counter(row[0] for row in table).most_common(1)[0][0])
             raise _refused(
@@ -513,12 +517,12 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
             )
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
-        odd = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
-        if odd:
+        misfits = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
+        if misfits:
             raise _refused(
                 choice,
-                f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(odd[0])}: names perhaps contain blanks, "
-                "which also separate them",
+                f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(misfits[0])}: names perhaps contain "
+                "blanks, which also separate them",
                 f"separate the two names by a tab, or use {_FIRST_TWO} if the first two words of a line are ids",
             )
 
@@ -537,9 +541,9 @@ def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
     if len(widths) < 3:
         return
     ids = {field for row in table for field in row[:2]}
-    further = {field for row in table for field in row[2:] if field}
+    extras = {field for row in table for field in row[2:] if field}
     integers = any(is_integer(row[0].rstrip(":")) and is_integer(row[1]) for row in table if len(row) > 1)
-    if all(map(is_integer, further)) if integers else any(f in ids and not is_integer(f) for f in further):
+    if all(map(is_integer, extras)) if integers else any(f in ids and not is_integer(f) for f in extras):
         metis = f"use {advice(format='metis')} if line 1 has the numbers of both, " if _like_metis(table) else ""
         raise _refused(
             choice,
@@ -551,10 +555,10 @@ def _judge_ids_in_rows(choice: Choice, table: list[Row]) -> None:
 
 def _like_metis(table: list[Row]) -> bool:
     """Return whether the first row may have the numbers of vertices and edges above neighbours."""
-    first, *below = table
+    first, *lists = table
     if not 2 <= len(first) <= 4 or not all(is_integer(field) for row in table for field in row):
         return False
-    return len(below) <= int(first[0]) and all(1 <= int(field) <= int(first[0]) for row in below for field in row)
+    return len(lists) <= int(first[0]) and all(1 <= int(field) <= int(first[0]) for row in lists for field in row)
 
 
 # columns
@@ -578,12 +582,12 @@ def _columns_of(samples: Sequence[Sample]) -> list[_Column]:
     columns = []
     for place in range(min(COLUMNS, max(map(len, table), default=0))):
         values = [row[place] if place < len(row) else "" for row in table]
-        filled = [value for value in values if value]
+        texts = [value for value in values if value]
         kind = "other"
-        if len(filled) >= 0.9 * len(values):
-            number = all(map(_NUMBER.fullmatch, filled))
-            kind = "int" if all(map(is_integer, filled)) else "other" if number else "text"
-        columns.append(_Column(values, set(filled), kind))
+        if len(texts) >= 0.9 * len(values):
+            number = all(map(_NUMBER.fullmatch, texts))
+            kind = "int" if all(map(is_integer, texts)) else "other" if number else "text"
+        columns.append(_Column(values, set(texts), kind))
     return columns
 
 
@@ -613,22 +617,22 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
     for sample in samples:
         for place, run in enumerate(sample.runs):
             numbers = [int(row[0] or -1) for row in run]
-            begins = place == 0 and sample.first
+            is_begin = place == 0 and sample.first
             if numbers != [*range(numbers[0], numbers[0] + len(run))]:
                 return
-            if numbers[0] not in (0, 1) if begins else numbers[0] <= last:
+            if numbers[0] not in (0, 1) if is_begin else numbers[0] <= last:
                 return
             last = numbers[-1]
     first, second, third = columns[:3]
     if second.kind != third.kind or third.kind == "other":
         return
     if third.kind == "int":
-        equal = sum(a == b for a, b in zip(second.values, third.values, strict=True))
+        matches = sum(a == b for a, b in zip(second.values, third.values, strict=True))
         has_few_values = len(third.distinct) == 1 or 10 * len(third.distinct) <= len(second.distinct)
         is_beyond_ids = third.numbers[0] > 10 * max(first.numbers[-1], second.numbers[-1])
-        distinct = 10 * len(second.distinct) > 9 * len(second.values)
-        path = distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
-        if 2 * equal > len(second.values) or has_few_values or is_beyond_ids or path or first.values == third.values:
+        is_distinct = 10 * len(second.distinct) > 9 * len(second.values)
+        path = is_distinct and _shared(first, second) >= max(0.5, 1.5 * _shared(second, third))
+        if 2 * matches > len(second.values) or has_few_values or is_beyond_ids or path or first.values == third.values:
             return
     raise _refused(
         choice,
@@ -638,7 +642,7 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
     )
 
 
-def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> None:
+def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> None:
     """Refuse the two columns taken if two others share many more ids; among them are the ends of triples."""
     pair = [columns[place] for place in choice.columns]
     share = _shared(*pair)
@@ -646,7 +650,7 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
         pair[0].values
     ):
         share = 0.0  # one value beside repeated ones: a label, and no middle of a star
-    if not complete and pair[0].kind == pair[1].kind == "int":
+    if not is_complete and pair[0].kind == pair[1].kind == "int":
         share = max(share, _range_shared(*pair))
     for left, right in combinations(range(len(columns)), 2):
         first, second = columns[left], columns[right]
@@ -658,28 +662,28 @@ def _judge_others(choice: Choice, columns: list[_Column], complete: bool) -> Non
         loops = sum(a == b for a, b in rows)
         if 2 * loops > len(rows) or 2 * len(set(rows)) < len(rows):  # no edges: alike, or labels
             continue
-        shared = _shared(first, second)
+        overlap = _shared(first, second)
         is_around = {left, right} == {0, 2} and choice.columns == (0, 1)
         least_ends = min(len(first.distinct), len(second.distinct))
-        separate = is_around and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
-        relation = separate or (is_around and 4 * len(columns[1].distinct) <= max(4, least_ends))
+        is_apart = is_around and loops == 0 and 2 * len(columns[1].distinct) <= least_ends and _is_apart(columns[:3])
+        relation = is_apart or (is_around and 4 * len(columns[1].distinct) <= max(4, least_ends))
         labels = [column for column in pair if column not in (first, second) and _is_label(column, pair, columns)]
         if (
             kind == "int"
-            and not (labels or separate)
+            and not (labels or is_apart)
             and not ({left, right} & {*choice.columns} and _are_ends(first, second))
         ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
-        least = 1 if is_around and (kind == "text" or len(columns[1].distinct) == 1) else 2
+        minimum = 1 if is_around and (kind == "text" or len(columns[1].distinct) == 1) else 2
         threshold = LIKE["text"] if share == 0 and _alike_sparse(first, second) else LIKE[kind]
-        shares_more = shared >= threshold and shared >= MORE * share
+        is_larger = overlap >= threshold and overlap >= MORE * share
         triples = (
             relation
-            and common >= least
-            and shared > 2 * share
-            and (shared >= LIKE[kind] or _alike_sparse(first, second))
+            and common >= minimum
+            and overlap > 2 * share
+            and (overlap >= LIKE[kind] or _alike_sparse(first, second))
         )
-        if common >= least and (shares_more or triples):
+        if common >= minimum and (is_larger or triples):
             remark = "perhaps relations in the column between them" if is_around else "and the columns taken do not"
             sample = next(iter(sorted(first.distinct & second.distinct)))
             raise _refused(
@@ -719,13 +723,15 @@ def _are_ends(first: _Column, second: _Column) -> bool:
     No row is a loop, and either chance would give some, or one column is never above the other, where it would be.
     """
     rows = [(int(a), int(b)) for a, b in zip(first.values, second.values, strict=True) if a and b]
-    lasts = sorted(b for _, b in rows)
-    below = sum(bisect_left(lasts, a) for a, _ in rows) / len(lasts)
-    above = len(lasts) - sum(bisect_right(lasts, a) for a, _ in rows) / len(lasts)
+    targets = sorted(b for _, b in rows)
+    smaller_pairs = sum(bisect_left(targets, a) for a, _ in rows) / len(targets)
+    larger_pairs = len(targets) - sum(bisect_right(targets, a) for a, _ in rows) / len(targets)
     sides = {"below": sum(b < a for a, b in rows), "above": sum(b > a for a, b in rows)}
-    loops, expected = len(rows) - sum(sides.values()), len(rows) - below - above
+    loops, expected = len(rows) - sum(sides.values()), len(rows) - smaller_pairs - larger_pairs
     return (
-        loops == 0 and max(expected, below if sides["below"] == 0 else 0, above if sides["above"] == 0 else 0) >= CHANCE
+        loops == 0
+        and max(expected, smaller_pairs if sides["below"] == 0 else 0, larger_pairs if sides["above"] == 0 else 0)
+        >= CHANCE
     )
 
 

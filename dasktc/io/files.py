@@ -157,34 +157,34 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
     listing.warn_of_tables(urls)
-    files, alone = _files_of(urls, options)
-    first_of: dict[Ids, str] = {}  # the first file with ids of a type
+    files, header_error = _files_of(urls, options)
+    examples: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     reading: Reading | None = None
-    rows = stored = 0.0  # infinite if unknown for one file
+    rows = nbytes_in_all = 0.0  # infinite if unknown for one file
     for file in files:
-        first_of.setdefault(file.ids, file.url)
+        examples.setdefault(file.ids, file.url)
         reading = reading.joined(file.reading) if reading else file.reading
         parts.extend(watched(file.parts, file.url, file.start.stamp))
         archive = os.path.splitext(file.url.lower())[1] in _COMPRESSION
         nbytes = inf if streams.is_remote(file.url) else streams.size(file.url) * (COMPRESSED if archive else 1)
         row_bytes = FORMATS[file.format].row_bytes
-        stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
+        nbytes_in_all, rows = nbytes_in_all + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
-    if len(first_of) > 1:
+    if len(examples) > 1:
         raise InputError(
-            f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
+            f"{examples['int']} has integer ids and {examples['text']} has text: files of different graphs, or names "
             f"that look like numbers; use {advice(ids='text')} to take all of them as text"
         )
-    if not first_of and alone is not None:
-        raise alone
-    if not first_of:
+    if not examples and header_error is not None:
+        raise header_error
+    if not examples:
         raise InputError(f"{plural(len(urls), 'file')} of {names[0]} are all empty; check what wrote them")
-    size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
+    size = SourceSize(int(rows), int(nbytes_in_all)) if isfinite(rows) else None
     return Source(
         ", ".join(os.fspath(name) for name in names),
         tuple(parts),
-        next(iter(first_of)),
+        next(iter(examples)),
         size=size,
         weight=options.weight,
         reading=reading,
@@ -236,23 +236,24 @@ def _files_of(urls: Sequence[str], options: ReadOptions) -> tuple[list[_File], H
                 f"{url} is of format {format}, whose entries have no columns by name: columns of edges are read from "
                 "text, CSV and Parquet files and from data frames; write it as one of these"
             )
-        for unused, fact in _UNUSED.items():
-            value = getattr(options, unused)
-            if unused not in FORMATS[format].options and value not in (None, "int"):  # such formats have integer ids
+        for name, fact in _UNUSED.items():
+            value = getattr(options, name)
+            if name not in FORMATS[format].options and value not in (None, "int"):  # such formats have integer ids
                 raise InputError(
-                    f"{option(unused, value)} is given for {url}, of format {format}: {fact}; leave it out, or name "
+                    f"{option(name, value)} is given for {url}, of format {format}: {fact}; leave it out, or name "
                     f"another format with {advice('format')}"
                 )
-        several = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
-        line = first_line(head) if several else ("", 0, False)
+        has_siblings = len(urls) > 1 and FORMATS[format].module == "text" and options.skip is None
+        line = first_line(head) if has_siblings else ("", 0, False)
         results.append(_read_file(url, format, options, _Start(*line, stamp=first_stamp)))
     headers = _shared_headers([file for file in results if isinstance(file, _File)])
-    again = replace(options, headers=headers)
+    new_options = replace(options, headers=headers)
     for place, file in enumerate(results):
         if isinstance(file, _File) and file.start.line in headers and file.reading.names is None:
-            results[place] = _read_file(file.url, file.format, again, file.start)  # its header was taken for a row
-    alone = next((file for file in results if isinstance(file, HeaderAloneError)), None)
-    return [file for file in results if isinstance(file, _File)], alone
+            # Its header was taken for a row.
+            results[place] = _read_file(file.url, file.format, new_options, file.start)
+    header_error = next((file for file in results if isinstance(file, HeaderAloneError)), None)
+    return [file for file in results if isinstance(file, _File)], header_error
 
 
 def _shared_headers(files: Sequence[_File]) -> frozenset[str]:
@@ -286,9 +287,9 @@ def _say_doubts(doubts: list[Doubt]) -> None:
     if not doubts:
         return
     first = doubts[0]
-    again = sum(doubt.row == first.row for doubt in doubts)
-    if again > 1 and not first.header:
-        raise _shared_line(first.url, first.line, first.row, again)
+    count = sum(doubt.row == first.row for doubt in doubts)
+    if count > 1 and not first.header:
+        raise _shared_line(first.url, first.line, first.row, count)
     log.warning(
         "dasktc: warning: line %d of %s, %r, is taken for %s%s; use %s if it is a header, %s if it is an edge",
         *(first.line, first.url, first.row, "a header" if first.header else "an edge"),
@@ -324,7 +325,7 @@ def detect(url: str, head: bytes) -> str:
     stem, extension = os.path.splitext(url.lower())
     while extension in _COMPRESSION:
         stem, extension = os.path.splitext(stem)
-    by_name = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
+    extension_format = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
     if head.startswith(b"PK\x03\x04"):
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
@@ -332,21 +333,21 @@ def detect(url: str, head: bytes) -> str:
         if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/", b"docProps/")):
             raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
-    if by_name == "bvgraph":
+    if extension_format == "bvgraph":
         return "bvgraph"
     below_comments = re.sub(rb"^(\xef\xbb\xbf)?(\s*[#%][^\n]*\n)*", b"", head)
     for pattern, kind in _FOREIGN.items():
         if re.match(pattern, below_comments, re.DOTALL):
             raise _unread(url, kind)
-    if odd := re.search(rb"[\x00-\x08\x0e-\x1f]", head):
+    if match := re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
-        first = odd.start()
+        first = match.start()
         fact = f"begins with {head[:8]!r}" if first < 8 else f"holds {head[first : first + 8]!r} from byte {first:,} on"
         raise _unread(url, f"binary data that {fact}: damaged, or a format that is not read")
     if extension in _NAMED:
         raise _unread(url, _NAMED[extension])
-    return by_name
+    return extension_format
 
 
 def _module(name: str) -> Any:

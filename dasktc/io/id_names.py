@@ -121,14 +121,14 @@ def choose(
     names_by_kind = (
         [name for name, id_kind in zip(names, kinds, strict=True) if id_kind == kind] for kind in ("int", "text")
     )
-    alike = next((group for group in names_by_kind if len(group) > 1), names)
-    example = _for_example("name them", alike) or "write two columns of ids"
+    candidates = next((group for group in names_by_kind if len(group) > 1), names)
+    example = _for_example("name them", candidates) or "write two columns of ids"
     proposal = proposed(columns or (), names)
     fact = "which two hold ids is unclear" if len(names) > 1 else "an edge has two ends"
     if columns:
-        missing = [name for name in columns if position(names, name) is None]
-        shortened = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in missing)
-        fact = f"{' and '.join(map(repr, shortened))} {'is' if len(missing) == 1 else 'are'} not among them"
+        unknown_names = [name for name in columns if position(names, name) is None]
+        excerpts = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in unknown_names)
+        fact = f"{' and '.join(map(repr, excerpts))} {'is' if len(unknown_names) == 1 else 'are'} not among them"
     raise InputError(
         f"{where} has the columns {', '.join(names)[:200] or '(none)'}: {fact}; "
         + (f"{proposal}name two of these" if proposal else example)

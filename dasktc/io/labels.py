@@ -66,8 +66,8 @@ class Labels:
 
     def extended(self, labels: Iterable[Any]) -> Labels:
         """Return these labels, followed by the others of some labels."""
-        fresh = (label for label in labels if self._position(label) < 0)
-        return Labels([*self._values, *dict.fromkeys(fresh)])
+        new_labels = (label for label in labels if self._position(label) < 0)
+        return Labels([*self._values, *dict.fromkeys(new_labels)])
 
     def text(self) -> list[str]:
         """Return `str` of every label.

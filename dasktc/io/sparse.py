@@ -51,12 +51,12 @@ def entries(matrix: Any) -> tuple[Array, Array, Array]:
 
 def _stored(matrix: Any) -> tuple[Array, Array, Array]:
     if matrix.format in ("csr", "csc", "bsr"):
-        stored = _checked_pointers(matrix)
+        entry_count = _checked_pointers(matrix)
         if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy includes entries after the last
             lines = len(matrix.indptr) - 1
             major = np.repeat(np.arange(lines, dtype="i4" if lines <= 1 << 31 else "i8"), np.diff(matrix.indptr))
-            minor = matrix.indices[:stored]
-            return *((major, minor) if matrix.format == "csr" else (minor, major)), matrix.data[:stored]
+            minor = matrix.indices[:entry_count]
+            return *((major, minor) if matrix.format == "csr" else (minor, major)), matrix.data[:entry_count]
     elif matrix.format == "lil":
         lists = matrix.rows.tolist()
         if len(lists) != matrix.shape[0]:
@@ -94,9 +94,9 @@ def _checked_pointers(matrix: Any) -> int:
         raise _damaged(
             matrix, f"has indptr of {pointers.dtype} and shape {pointers.shape}, where {lines + 1:,} integers belong"
         )
-    first, last, falls = int(pointers[0]), int(pointers[-1]), bool((pointers[1:] < pointers[:-1]).any())
-    if first or falls or last > len(indices):
-        order = "falls in between" if falls else "never falls"
+    first, last, has_descents = int(pointers[0]), int(pointers[-1]), bool((pointers[1:] < pointers[:-1]).any())
+    if first or has_descents or last > len(indices):
+        order = "falls in between" if has_descents else "never falls"
         raise _damaged(
             matrix, f"has indptr from {first:,} to {last:,} that {order}, for indices of length {len(indices):,}"
         )

@@ -119,10 +119,10 @@ class WatchedPart:
             return itemgetter(0), ((self.part,),)
         return WatchedPart, (self.part, self.files)
 
-    def _joined(self, other: Any) -> Any:
+    def _joined(self, successor: Any) -> Any:
         """Return one part for this and another; None as the part does."""
-        part = self.part.joined(getattr(other, "part", other))
-        files = dict.fromkeys((*self.files, *getattr(other, "files", ())))
+        part = self.part.joined(getattr(successor, "part", successor))
+        files = dict.fromkeys((*self.files, *getattr(successor, "files", ())))
         return None if part is None else replace(self, part=part, files=tuple(files))
 
     def _chunks(self, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -147,25 +147,25 @@ class WatchedPart:
     def refuse_changes(self) -> None:
         """Compare the stamps with the files as they are; InputError if they differ."""
         for url, expected in self.files:
-            current = stamp(url)
-            if self.is_mapped and (current is None or current.inode != expected.inode):
+            new_stamp = stamp(url)
+            if self.is_mapped and (new_stamp is None or new_stamp.inode != expected.inode):
                 continue
-            if current is None or not expected.same(current):
-                raise InputError(_changed(url, expected, current))
+            if new_stamp is None or not expected.same(new_stamp):
+                raise InputError(_changed(url, expected, new_stamp))
 
 
-def _changed(url: str, expected: Stamp, current: Stamp | None) -> str:
-    if current is None:
+def _changed(url: str, expected: Stamp, new_stamp: Stamp | None) -> str:
+    if new_stamp is None:
         return f"{url} changed while it was read: it is gone; count again when nothing writes to it"
     facts = "its server says that it is another version"
-    if expected.size is not None and current.size is not None:
-        facts = f"it had {plural(expected.size, 'byte')} and has {current.size:,}"
-        if expected.size == current.size:
-            facts = f"it was written again, or replaced, with {plural(current.size, 'byte')} as before"
+    if expected.size is not None and new_stamp.size is not None:
+        facts = f"it had {plural(expected.size, 'byte')} and has {new_stamp.size:,}"
+        if expected.size == new_stamp.size:
+            facts = f"it was written again, or replaced, with {plural(new_stamp.size, 'byte')} as before"
     advice = "count again when nothing writes to it"
-    if expected.inode and current.inode and expected.inode[0] != current.inode[0]:
+    if expected.inode and new_stamp.inode and expected.inode[0] != new_stamp.inode[0]:
         advice = (
-            f"or host {current.inode[0]} has another file of that name than {expected.inode[0]}: give all workers "
+            f"or host {new_stamp.inode[0]} has another file of that name than {expected.inode[0]}: give all workers "
             "one file, or copies that keep its time, as cp -p makes them"
         )
     return f"{url} changed while it was read: {facts}; {advice}"
@@ -185,10 +185,10 @@ def watched(parts: Sequence[Any], url: str, expected: Stamp | None) -> list[Any]
     """
     stamps = {url: expected}
     for part in parts:
-        other = getattr(part, "url", url)
-        if other not in stamps:
-            stamps[other] = stamp(other)
-    files = tuple((name, of_file) for name, of_file in stamps.items() if of_file)
+        part_url = getattr(part, "url", url)
+        if part_url not in stamps:
+            stamps[part_url] = stamp(part_url)
+    files = tuple((name, file_stamp) for name, file_stamp in stamps.items() if file_stamp)
     return [WatchedPart(part, files) if files else part for part in parts]
 
 

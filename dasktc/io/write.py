@@ -84,11 +84,11 @@ def write_edges(
         The operating system refused to write.
     """
     check_target(out, EDGES, force)
-    parts, on_gpus = source.parts or (None,), _on_gpus(executor, backend)
+    parts, has_gpus = source.parts or (None,), _on_gpus(executor, backend)
 
     def write(paths: list[str]) -> list[Any]:
         jobs = list(zip(parts, paths, strict=True))
-        if not on_gpus:
+        if not has_gpus:
             return executor.map("write", _write_part, jobs)
         group = GPU_PARTS if isinstance(executor, DaskExecutor) else len(jobs)
         groups = [jobs[first : first + group] for first in range(0, len(jobs), group)]
@@ -153,10 +153,10 @@ def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None
     """
     check_target(out, PAGES, force)
     target = Path(out).absolute()
-    with hidden_beside(target) as hidden:
-        page = hidden / "page.html"
+    with hidden_beside(target) as hidden_folder:
+        page = hidden_folder / "page.html"
         page.write_text(text, encoding="utf-8", errors="backslashreplace")
-        publish(page, target, hidden)
+        publish(page, target, hidden_folder)
 
 
 def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
@@ -185,8 +185,8 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     if not os.path.lexists(target):
         return
     if not force:
-        way_out = "remove it" if force is None else f"replace it with {advice(force=True)}"
-        raise InputError(f"{target} exists: it would be lost; choose another name, or {way_out}")
+        remedy = "remove it" if force is None else f"replace it with {advice(force=True)}"
+        raise InputError(f"{target} exists: it would be lost; choose another name, or {remedy}")
     files = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if files:
         raise InputError(
@@ -212,9 +212,9 @@ def is_same_target(first: Path, second: Path) -> bool:
         return True
     if _folded(names[0]) != _folded(names[1]):
         return False
-    with hidden_beside(first) as hidden:
-        (hidden / names[0]).touch()
-        return (hidden / names[1]).exists()
+    with hidden_beside(first) as hidden_folder:
+        (hidden_folder / names[0]).touch()
+        return (hidden_folder / names[1]).exists()
 
 
 def _folded(name: str) -> str:
@@ -222,22 +222,22 @@ def _folded(name: str) -> str:
 
 
 def _write_hidden(
-    out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], list[Any]]
+    file: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], list[Any]]
 ) -> int:
     """Write `count` part files by tasks, which return their rows, join them, and publish the result as the target."""
-    target = Path(out).absolute()
-    with hidden_beside(target) as hidden:
-        folder, finished = hidden / "parts", hidden / "joined"
+    target = Path(file).absolute()
+    with hidden_beside(target) as hidden_folder:
+        folder, result = hidden_folder / "parts", hidden_folder / "joined"
         folder.mkdir()
         paths = [str(folder / f"part-{number:07d}{target.suffix}") for number in range(count)]
         rows = sum(executor.gather(write(paths)))
         if count == 1:
-            finished = Path(paths[0])
+            result = Path(paths[0])
         elif target.suffix == ".parquet":
-            finished = folder
+            result = folder
         else:
-            executor.gather([executor.submit("join", _join, paths, str(finished))])
-        publish(finished, target, hidden)
+            executor.gather([executor.submit("join", _join, paths, str(result))])
+        publish(result, target, hidden_folder)
     return int(rows)
 
 
@@ -338,15 +338,15 @@ def _unreadable(table: Any) -> str | None:
 
     for column in table.columns[:2]:
         if types.is_string(column.type) or types.is_large_string(column.type):
-            odd = column.filter(pc.match_substring_regex(column, r"^[#%\s]|\s$|^$"))
-            if len(odd):
-                return f"id {odd[0].as_py()!r} would be read as a comment, as no id, or without its blanks"
+            mismatches = column.filter(pc.match_substring_regex(column, r"^[#%\s]|\s$|^$"))
+            if len(mismatches):
+                return f"id {mismatches[0].as_py()!r} would be read as a comment, as no id, or without its blanks"
     return None
 
 
-def _join(paths: list[str], joined: str) -> None:
+def _join(paths: list[str], target_path: str) -> None:
     """Concatenate text files; runs on a worker."""
-    with open(joined, "wb") as target:
+    with open(target_path, "wb") as target:
         for path in paths:
             with open(path, "rb") as text:
                 shutil.copyfileobj(text, target, 1 << 20)
@@ -357,20 +357,20 @@ def publish(finished: Path, target: Path, hidden: Path) -> None:
 
     No clean-up removes that temporary name, so a process that is killed in between loses neither folder.
     """
-    aside = hidden.with_name(f"replaced-{hidden.name[-8:]}")
+    old_folder = hidden.with_name(f"replaced-{hidden.name[-8:]}")
     try:
         if os.path.lexists(target) and (finished.is_dir() or target.is_dir()):
-            target.rename(aside)
+            target.rename(old_folder)
         finished.replace(target)
     finally:  # also if a signal came in between
         try:
-            _put_away(aside, target, hidden)
+            _put_away(old_folder, target, hidden)
         except BaseException:  # or if one comes now
-            _put_away(aside, target, hidden)
+            _put_away(old_folder, target, hidden)
             raise
 
 
-def _put_away(aside: Path, target: Path, hidden: Path) -> None:
+def _put_away(old_folder: Path, target: Path, hidden_folder: Path) -> None:
     """Move a replaced folder to where it is removed, or back if nothing has replaced it."""
-    if os.path.lexists(aside):
-        aside.rename(hidden / "replaced" if os.path.lexists(target) else target)
+    if os.path.lexists(old_folder):
+        old_folder.rename(hidden_folder / "replaced" if os.path.lexists(target) else target)

@@ -47,12 +47,14 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
         "src", "dst", and "weight" where there are any.
     """
     upstream = upstream_of(executor, source.parts)
-    calls = [(part, of, runs_of(len(upstream))) for part, of in zip(source.parts, upstream, strict=True)]
-    made: list[tuple[Frame, Notes | None]] = executor.gather(
+    calls = [
+        (part, dependency, runs_of(len(upstream))) for part, dependency in zip(source.parts, upstream, strict=True)
+    ]
+    results: list[tuple[Frame, Notes | None]] = executor.gather(
         starmap(executor, "read-rows", attributes.read_part, calls)
     )
-    reading = judged(source, source.parts, [notes for _, notes in made if notes is not None])
-    frames = [frame for frame, _ in made]
+    reading = judged(source, source.parts, [notes for _, notes in results if notes is not None])
+    frames = [frame for frame, _ in results]
     parts = tuple(attributes.ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
     return replace(source, parts=parts, weight=None, reading=reading), frames
 
@@ -80,11 +82,11 @@ def attach(
         The rows and the blocks do not have the same edges.
     """
     vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
-    shift, weighted = shift_of(len(order)), options.weight is not None
-    loops = attributes.largest_loop(frames, options) if weighted else -np.inf
+    shift, has_weights = shift_of(len(order)), options.weight is not None
+    loops = attributes.largest_loop(frames, options) if has_weights else -np.inf
     place = inverse(order, CPU)
     rows = executor.gather(executor.map("attributes", attributes.coded, frames, vertices, place, shift, options))
-    codes, weights = attributes.joined_rows(rows, weighted)
+    codes, weights = attributes.joined_rows(rows, has_weights)
     rows.clear()
     codes, weights, clash = attributes.distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
@@ -92,17 +94,17 @@ def attach(
         if prepared.source.labels is not None:
             ends = prepared.source.labels.of(ends)
         raise attributes.differing_weights(" and ".join(map(shown, ends)), *clash[1:])
-    largest = max(loops, float(weights.max(initial=-np.inf))) if weighted else 1.0
+    largest = max(loops, float(weights.max(initial=-np.inf))) if has_weights else 1.0
     keys, directions, roots = attributes.by_edge(codes, weights, largest, options.directed)
     if len(keys) != prepared.graph.edges:
         raise attributes.lost_edges(len(keys), prepared.graph.edges)
     neighbours = attributes.directed_neighbours(keys, directions, shift, len(order)) if options.directed else None
-    made = attributes.EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
+    edge_attributes = attributes.EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
     for name, handle in blocks.items():
         (block,) = executor.gather([handle])
-        places, swapped = attributes.places_in(block, keys, shift)
+        places, swap_mask = attributes.places_in(block, keys, shift)
         if roots is not None:
-            made.roots[name] = roots[places]
+            edge_attributes.roots[name] = roots[places]
         if directions is not None:
-            made.directions[name] = attributes.turned(directions[places], swapped)
-    return made
+            edge_attributes.directions[name] = attributes.turned(directions[places], swap_mask)
+    return edge_attributes

@@ -56,16 +56,16 @@ def look(executor: Executor, graph: Oriented) -> Facts:
     if graph.facts is not None:
         counts, processors = graph.facts.lengths, graph.facts.processors
     else:
-        longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-        histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, executor.backend))
+        max_row = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+        histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, max_row + 1, executor.backend))
         counts, processors = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64"), histograms[0][1]
         for rows, _ in histograms:
             counts[: len(rows)] += rows
-    size, reached = graph.out_degree.size, counts.cumsum()
-    usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
-    up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
-    narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, processors)
+    size, cumulative_counts = graph.out_degree.size, counts.cumsum()
+    usual_row, max_row = int((cumulative_counts < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
+    small_rows, trivial_rows = int(cumulative_counts[SMALL_ROW]), int(cumulative_counts[1])
+    narrow_rows, wide_rows = small_rows - trivial_rows, size - small_rows
+    return Facts(usual_row, max_row, size, graph.edges, graph.wedges, narrow_rows, wide_rows, processors)
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[Array, int]:
@@ -97,38 +97,38 @@ def choose(
     -------
     options : Options
         Kernel and order are no longer "auto"; the scheme may still be.
-    why : str
+    reason : str
     """
-    backend, (kernel, why) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
+    backend, (kernel, reason) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
     if kernel == "auto":
-        kernel, why = _kernel(backend, facts)
-    order, because = _order(options, kernel, possible, cut)
+        kernel, reason = _kernel(backend, facts)
+    order, order_text = _order(options, kernel, possible, cut)
     details = KERNELS[backend][kernel].details if kernel in KERNELS[backend] else None
-    said = [why, *([details(facts)] if details else [])]
-    return replace(options, kernel=kernel, reorder=order), "; ".join([*said, f"order {order}{because}"])
+    reasons = [reason, *([details(facts)] if details else [])]
+    return replace(options, kernel=kernel, reorder=order), "; ".join([*reasons, f"order {order}{order_text}"])
 
 
 def _order(
-    options: Options, kernel: str, possible: Callable[[str], bool], cut: Callable[[Options], bool]
+    options: Options, kernel: str, has_memory: Callable[[str], bool], cut: Callable[[Options], bool]
 ) -> tuple[str, str]:
     """The order that was asked for, else the kernel's own, with the reason."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
-    entry, usual = kernel_of(kernel), next(iter(ORDERS))
-    own, why = entry.order, f": kernel {kernel}'s own"
-    if entry.cut_order and cut(replace(options, kernel=kernel, reorder=own)):
-        own, why = entry.cut_order, f"{why} where rows or blocks are cut"
-    if own == usual:
-        return usual, f": {ORDER}"
-    if options.kernel == "auto" and not possible(own):
-        return usual, f": there is no memory for the vectors of order {own}, kernel {kernel}'s own"
-    return own, why
+    entry, default_order = kernel_of(kernel), next(iter(ORDERS))
+    own_order, reason = entry.order, f": kernel {kernel}'s own"
+    if entry.cut_order and cut(replace(options, kernel=kernel, reorder=own_order)):
+        own_order, reason = entry.cut_order, f"{reason} where rows or blocks are cut"
+    if own_order == default_order:
+        return default_order, f": {ORDER}"
+    if options.kernel == "auto" and not has_memory(own_order):
+        return default_order, f": there is no memory for the vectors of order {own_order}, kernel {kernel}'s own"
+    return own_order, reason
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:
     """The `auto` rules of a backend's kernels as (kernel, rule), ascending by rank; the first that fits decides."""
-    own = [(name, rule) for name, kernel in KERNELS[backend].items() for rule in kernel.auto]
-    return sorted(own, key=lambda pair: pair[1].rank)
+    pairs = [(name, rule) for name, kernel in KERNELS[backend].items() for rule in kernel.auto]
+    return sorted(pairs, key=lambda pair: pair[1].rank)
 
 
 def _kernel(backend: str, facts: Facts | None) -> tuple[str, str]:

@@ -59,10 +59,10 @@ def edge_column(
             f"{prepared.plan.numbering}: columns of edges need vectors of all vertices; prepare with a larger "
             f"{advice('memory')}"
         )
-    upstream, untyped = upstream_of(executor, source.parts), source.untyped
-    calls = [(part, of, untyped) for part, of in zip(source.parts, upstream, strict=True)]
+    upstream, is_untyped = upstream_of(executor, source.parts), source.untyped
+    calls = [(part, dependency, is_untyped) for part, dependency in zip(source.parts, upstream, strict=True)]
     frames, facts = executor.transpose("read-columns", starmap(executor, "read-columns", read_values, calls), 2)
-    dtype = typed(executor.gather(facts), untyped, f"column {shown(name)}")
+    dtype = typed(executor.gather(facts), is_untyped, f"column {shown(name)}")
     categories = None
     if dtype == "int32":
         if repeats == "sum":
@@ -70,15 +70,17 @@ def edge_column(
                 f"{option('edge_columns')}={{{name!r}: 'sum'}} is given for text: take 'first', 'min' or 'max'"
             )
         texts = executor.gather(executor.map("columns", distinct_texts, list(frames)))
-        categories = categories_of(text for of_part in texts for text in of_part)
+        categories = categories_of(text for part_texts in texts for text in part_texts)
     order, vertices, partition = prepared.graph.order.whole, prepared.vertices, prepared.partition
     place, shift = executor.submit("columns", inverse, order, CPU), shift_of(prepared.plan.vertices)
     layout, places = partition.layout if isinstance(partition, GridPartition) else None, sorted(blocks)
-    dealt = executor.map("columns", candidates, frames, vertices, place, shift, layout, len(places), dtype, categories)
-    shares = executor.transpose("columns", dealt, len(places))
+    slices = executor.map("columns", candidates, frames, vertices, place, shift, layout, len(places), dtype, categories)
+    shares = executor.transpose("columns", slices, len(places))
     values = {
-        at: executor.submit("columns", values_of_block, blocks[at], share, shift, dtype, repeats, name, vertices, order)
-        for at, share in zip(places, shares, strict=True)
+        block: executor.submit(
+            "columns", values_of_block, blocks[block], share, shift, dtype, repeats, name, vertices, order
+        )
+        for block, share in zip(places, shares, strict=True)
     }
     executor.wait(values.values())
     return Column(dtype, categories, values)

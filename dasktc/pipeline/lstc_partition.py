@@ -126,22 +126,22 @@ class _Edges(NamedTuple):
 
     def map(self, function: Any, vectors: list[Sharded], *given: Any) -> list[Any]:
         """Call `function(keys, *entries of vectors, *given, parts, shift, backend)` for each partition."""
-        executor, shared = self.executor, (*given, self.parts, self.shift, self.executor.backend)
+        executor, constants = self.executor, (*given, self.parts, self.shift, self.executor.backend)
         if not self.ids:
             return executor.map(
-                self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *shared
+                self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *constants
             )
         entries = [gather_entries(executor, self.stage, vector, self.ids) for vector in vectors]
-        return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
+        return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *constants)
 
     def masks(self, function: Any, *vectors: Sharded) -> Sharded:
         """OR the masks that `function` returns for each partition's vertices into the last of `vectors`."""
-        executor, before = self.executor, vectors[-1]
-        made = self.map(function, [*vectors])
+        executor, masks = self.executor, vectors[-1]
+        part_masks = self.map(function, [*vectors])
         if not self.ids:
-            return Sharded(before.starts, [tree(executor, self.stage, logical_or, [*made, *before.parts])])
-        new = scatter_entries(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
-        return Sharded(before.starts, executor.map(self.stage, logical_or, zipped(list(before.parts), new.parts)))
+            return Sharded(masks.starts, [tree(executor, self.stage, logical_or, [*part_masks, *masks.parts])])
+        updates = scatter_entries(executor, self.stage, list(self.ids), part_masks, masks.starts, ("bitwise_or", 0))
+        return Sharded(masks.starts, executor.map(self.stage, logical_or, zipped(list(masks.parts), updates.parts)))
 
     def inside(self, bits: Sharded) -> list[int]:
         """Number of edges in each part that has the vertices with its bit, and all edges among them."""
@@ -151,16 +151,16 @@ class _Edges(NamedTuple):
         """Number of a part's edges from local vertices, of all its edges, and of its wedges from local vertices."""
         executor = self.executor
         vectors = zip(tails.parts, heads.parts, own.parts, strict=True)
-        roles = [executor.submit(self.stage, lstc.roles_of, *given, part) for given in vectors]
-        both = executor.transpose(self.stage, self.map(lstc.part_degrees, [Sharded(own.starts, roles)]), 2)
+        roles = [executor.submit(self.stage, lstc.roles_of, *arrays, part) for arrays in vectors]
+        degrees = executor.transpose(self.stage, self.map(lstc.part_degrees, [Sharded(own.starts, roles)]), 2)
         if not self.ids:
-            summed = [[tree(executor, self.stage, total, given) for given in both]]
+            degree_sums = [[tree(executor, self.stage, total, arrays) for arrays in degrees]]
         else:
-            sums = [scatter_entries(executor, self.stage, list(self.ids), given, own.starts) for given in both]
-            summed = zipped(*(vector.parts for vector in sums))
-        counts = executor.gather([executor.submit(self.stage, lstc.counts_of, *pair) for pair in summed])
-        local, edges, wedges = map(sum, zip(*counts, strict=True))
-        return local, edges, wedges
+            sums = [scatter_entries(executor, self.stage, list(self.ids), arrays, own.starts) for arrays in degrees]
+            degree_sums = zipped(*(vector.parts for vector in sums))
+        counts = executor.gather([executor.submit(self.stage, lstc.counts_of, *pair) for pair in degree_sums])
+        local_edges, edges, wedges = map(sum, zip(*counts, strict=True))
+        return local_edges, edges, wedges
 
 
 def part_vertices(plane: Plane, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
@@ -183,34 +183,34 @@ def part_vertices(plane: Plane, graph: Oriented, parts: int, options: Options, s
     """
     executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shape.shift)
-    own = assigned(plane, graph, options, parts, shape)
-    local = Sharded(own.starts, own.map(executor, "plan", lstc.own_bits, executor.backend))
-    induced = edges.masks(lstc.neighbours, local)
-    tails, heads = _kept(edges, options.proxies, local, induced)
-    vertices_of = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced, tails)]
-    induced_edges = edges.inside(induced)
-    sums = [edges.part(own, tails, heads, part) for part in range(parts)]
+    assignment = assigned(plane, graph, options, parts, shape)
+    local_bits = Sharded(assignment.starts, assignment.map(executor, "plan", lstc.own_bits, executor.backend))
+    induced_bits = edges.masks(lstc.neighbours, local_bits)
+    tails, heads = _kept(edges, options.proxies, local_bits, induced_bits)
+    vertex_counts = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced_bits, tails)]
+    induced_edges = edges.inside(induced_bits)
+    sums = [edges.part(assignment, tails, heads, part) for part in range(parts)]
     local_edges, kept_edges, wedges = zip(*sums, strict=True)
-    rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
+    rows = np.repeat(np.array(vertex_counts[1], dtype="int64"), 2).reshape(parts, 2)
     sizes = Sizes(np.array([local_edges, kept_edges], dtype="int64").T.copy(), rows, rows)
-    proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, induced_edges, kept_edges, strict=True))
-    members, flags = zip(*(_members(executor, own, tails, part) for part in range(parts)), strict=True)
-    return ProxyPartition(own, tails, heads, sizes, proxies, sum(wedges), shape, [*members], [*flags])
+    proxies = tuple(Proxies(*counts) for counts in zip(*vertex_counts, induced_edges, kept_edges, strict=True))
+    members, flags = zip(*(_members(executor, assignment, tails, part) for part in range(parts)), strict=True)
+    return ProxyPartition(assignment, tails, heads, sizes, proxies, sum(wedges), shape, [*members], [*flags])
 
 
-def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sharded, Sharded]:
+def _kept(edges: _Edges, kind: str, local_bits: Sharded, induced_bits: Sharded) -> tuple[Sharded, Sharded]:
     """Tails and heads of what the parts keep, from the bits of local vertices and of G_p."""
-    if how == "none":
-        return induced, induced
-    if how == "tight":
-        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, lstc.no_bits))
-        heads = edges.masks(lstc.targets, local, nothing)
-        both = edges.executor.map(edges.stage, logical_or, zipped(list(local.parts), list(heads.parts)))
-        return Sharded(local.starts, both), heads
-    kept, before = local, -1
-    while (reached := sum(map(sum, _held_in_shards(edges, kept)))) > before:
-        before, kept = reached, edges.masks(lstc.reached_bits, induced, kept)
-    return kept, kept
+    if kind == "none":
+        return induced_bits, induced_bits
+    if kind == "tight":
+        zero_bits = Sharded(local_bits.starts, local_bits.map(edges.executor, edges.stage, lstc.no_bits))
+        heads = edges.masks(lstc.targets, local_bits, zero_bits)
+        tails = edges.executor.map(edges.stage, logical_or, zipped(list(local_bits.parts), list(heads.parts)))
+        return Sharded(local_bits.starts, tails), heads
+    bits, count = local_bits, -1
+    while (bit_count := sum(map(sum, _held_in_shards(edges, bits)))) > count:
+        count, bits = bit_count, edges.masks(lstc.reached_bits, induced_bits, bits)
+    return bits, bits
 
 
 # bit masks of the parts that contain a vertex
@@ -218,54 +218,54 @@ def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sh
 
 def _held_in_shards(edges: _Edges, bits: Sharded) -> list[list[int]]:
     """Number of set bits of each part in each shard."""
-    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, lstc.held_from, edges.parts))
-    return held
+    counts: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, lstc.held_from, edges.parts))
+    return counts
 
 
-def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
+def _members(executor: Executor, assignment: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
     """Handles of a part's vertices, and of the flags of those that are local."""
     pairs = [
-        executor.submit("plan", lstc.members_of, bits, mine, first, part, executor.backend)
-        for bits, mine, first in zip(tails.parts, own.parts, tails.starts, strict=False)
+        executor.submit("plan", lstc.members_of, bits, shard_parts, first, part, executor.backend)
+        for bits, shard_parts, first in zip(tails.parts, assignment.parts, tails.starts, strict=False)
     ]
-    members, local = executor.transpose("plan", pairs, 2)
+    members, flags = executor.transpose("plan", pairs, 2)
     if len(members) == 1:
-        return members[0], local[0]
-    return tuple(executor.submit("plan", lstc.together, given, executor.backend) for given in (members, local))
+        return members[0], flags[0]
+    return tuple(executor.submit("plan", lstc.together, arrays, executor.backend) for arrays in (members, flags))
 
 
 # blocks
 
 
-def _build(plane: Plane, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
+def _build(plane: Plane, graph: Oriented, partition: ProxyPartition, homes: Where) -> dict[Block, Any]:
     """Build each part's two blocks: its local vertices' edges, and all its edges; takes the partitions over."""
-    built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
+    blocks, shift, columns, parts = {}, partition.shape.shift, partition.sizes.edges, len(partition.members)
     executor = plane.executor
     edges = _Edges.of(executor, graph, parts, shift, "blocks")
     graph.partitions.take()
-    before = _held_in_shards(edges, parted.tails)
-    for part, members in enumerate(parted.members):
-        firsts = [0, *accumulate(held[part] for held in before)]
+    shard_counts = _held_in_shards(edges, partition.tails)
+    for part, members in enumerate(partition.members):
+        firsts = [0, *accumulate(counts[part] for counts in shard_counts)]
         number = Sharded(
-            parted.tails.starts,
+            partition.tails.starts,
             [
-                executor.submit("blocks", lstc.numbers_of, *given, first, part, executor.backend)
-                for *given, first in zip(parted.tails.parts, parted.heads.parts, firsts, strict=False)
+                executor.submit("blocks", lstc.numbers_of, *arguments, first, part, executor.backend)
+                for *arguments, first in zip(partition.tails.parts, partition.heads.parts, firsts, strict=False)
             ],
         )
-        numbered = edges.map(lstc.keys_in_part, [number])
-        held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", numbered, held, plane.partitions(held))
-        rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = plane.exchange("blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
-        at = where.get((part, 1)) if len(parted.members) >= plane.threads else None  # else slabs on all workers
+        part_keys = edges.map(lstc.keys_in_part, [number])
+        edge_count, bound = int(columns[part, 1]), 1 << 2 * shift
+        cuts = splitters(executor, "blocks", part_keys, edge_count, plane.partitions(edge_count))
+        rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(partition.sizes.rows[part, 1])]
+        ranges = plane.exchange("blocks", Inputs(part_keys), [row << shift for row in rows[1:-1]], bound)
+        home = homes.get((part, 1)) if len(partition.members) >= plane.threads else None  # else slabs on all workers
         slabs = [
             executor.submit(
-                "blocks", lstc.slabs_of_part, keys, span, parted.local[part], shift, executor.backend, prefer=at
+                "blocks", lstc.slabs_of_part, keys, span, partition.local[part], shift, executor.backend, prefer=home
             )
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
-            given = (half, place, members, parted.shape.ordered, executor.backend, int(columns[place]))
-            built[place] = executor.submit("blocks", lstc.block_of_part, *given, prefer=where.get(place))
-    return built
+            arguments = (half, place, members, partition.shape.ordered, executor.backend, int(columns[place]))
+            blocks[place] = executor.submit("blocks", lstc.block_of_part, *arguments, prefer=homes.get(place))
+    return blocks

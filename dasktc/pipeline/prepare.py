@@ -81,8 +81,8 @@ class Prepared:
     @property
     def vertices(self) -> Any:
         """Handle of the map of the caller's ids, or these ids in shards; a deferred map is built on first access."""
-        whole = isinstance(self.numbered, Sharded) and self.plan.shards == 1
-        return self.numbered.whole if whole else self.numbered
+        is_whole = isinstance(self.numbered, Sharded) and self.plan.shards == 1
+        return self.numbered.whole if is_whole else self.numbered
 
     @property
     def sizes(self) -> Sizes:
@@ -111,14 +111,14 @@ def choose_backend(executor: Executor, options: Options) -> tuple[Options, list[
         A worker cannot use the wanted backend, or the backend does not have the wanted kernel.
     """
     check_stages(options.kernel)
-    wanted = "cuda" if options.backend == "auto" else options.backend
-    offers = offers_of(executor, wanted) if wanted != "cpu" else []
+    backend = "cuda" if options.backend == "auto" else options.backend
+    offers = offers_of(executor, backend) if backend != "cpu" else []
     reasons = [offer.why for offer in offers if offer.why]
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
-    chosen = replace(options, backend="cpu" if reasons else wanted)
-    check_has_kernel(chosen.backend, chosen.kernel)
-    return chosen, [] if reasons else offers
+    result = replace(options, backend="cpu" if reasons else backend)
+    check_has_kernel(result.backend, result.kernel)
+    return result, [] if reasons else offers
 
 
 def prepare_edges(
@@ -148,13 +148,13 @@ def prepare_edges(
     if source.size is not None:
         tracker.source_bytes = source.size.stored
     with tracker.watching(executor):
-        backend, began = options.chosen_backend, time.perf_counter()
+        backend, start = options.chosen_backend, time.perf_counter()
         assert executor.backend.name == backend
         plane = choose_plane(executor, options)
         # 1. Read the parts of the source to edge frames.
         tracker("read", 0, 1)
         frames = plane.read(source)
-        ended = time.perf_counter()
+        read_end = time.perf_counter()
         # 2. Make edges undirected and distinct, over dense ids.
         tracker("canonical", 0, 1)
         numbering = plane.number(frames, source.ids)
@@ -169,18 +169,18 @@ def prepare_edges(
         check_size(size)
         # 4. Choose kernel and order, and relabel by the order.
         tracker("reorder", 0, 1)
-        automatic = options.kernel == "auto"
-        per_call = None if planned_for else plane.stage_memory
+        is_automatic = options.kernel == "auto"
+        call_memory = None if planned_for else plane.stage_memory
 
         def cut(options: Options) -> bool:
             numbers = limits or limits_of(executor, options)
-            from_file = options.assign_file is not None and options.parts != 1
-            return from_file or is_cut(options, size, graph.edges, numbers, per_call, planned_for)
+            has_file = options.assign_file is not None and options.parts != 1
+            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
 
         def has_memory_for(order: str) -> bool:  # its vectors, in as many shards as there already are
             return budget._replace(how=order).shards(size) == plane.shards
 
-        options, why = choose(options, look(executor, graph), has_memory_for, cut)
+        options, reason = choose(options, look(executor, graph), has_memory_for, cut)
         order = ORDERS[options.chosen_reorder]
         graph = plane.reorder(graph, order, shift)
         # 5. Choose scheme, n and m, and project bytes.
@@ -188,22 +188,22 @@ def prepare_edges(
         limits = limits or limits_of(executor, options)
         shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
         if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
-            known = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
-            own, parts = own_parts(plane, options.assign_file, source.ids, known, graph, limits.parts)
-            limits, shape = replace(limits, parts=parts), shape._replace(own=own)
+            external_ids = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
+            assignment, parts = own_parts(plane, options.assign_file, source.ids, external_ids, graph, limits.parts)
+            limits, shape = replace(limits, parts=parts), shape._replace(own=assignment)
         plan, partition, options = plan_count(
             options,
             size,
             graph.edges,
             lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
             limits,
-            why,
-            automatic=automatic,
-            memory_per_call=per_call,
+            reason,
+            automatic=is_automatic,
+            memory_per_call=call_memory,
             planned_for=planned_for,
         )
         plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
-        seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
+        seconds = {"read": read_end - start, "prepare": time.perf_counter() - read_end}
         source = replace(source, parts=(), reading=frames.reading)
         return Prepared(graph, partition, plan, names, frames.rows, frames.loops, source, options, seconds)
 
@@ -237,12 +237,12 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
     scratch = scratch_of(options, plan.edges, choose_plane(executor, options).stage_memory)
-    revised, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
-    revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
-    if not revised.fits:
-        needs = f"kernel {options.chosen_kernel} needs more scratch"
-        raise InputError(f"{revised.why}: {needs}; prepare with a larger {advice('memory')}")
-    return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
+    new_plan, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
+    new_plan = replace(new_plan, shards=plan.shards, numbering=plan.numbering)
+    if not new_plan.fits:
+        cause = f"kernel {options.chosen_kernel} needs more scratch"
+        raise InputError(f"{new_plan.why}: {cause}; prepare with a larger {advice('memory')}")
+    return replace(new_plan, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
 def prepare_blocks(
@@ -271,19 +271,19 @@ def prepare_blocks(
     CountError
         A block does not have the edges that it should have.
     """
-    plan, began = prepared.plan, time.perf_counter()
+    plan, start = prepared.plan, time.perf_counter()
     if not plan.fits:
-        automatic = (options.partition, options.parts) == ("auto", None)
-        other = "" if automatic else f", or let {advice(partition='auto')} choose n"
-        raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{other}")
+        is_automatic = (options.partition, options.parts) == ("auto", None)
+        alternative = "" if is_automatic else f", or let {advice(partition='auto')} choose n"
+        raise InputError(f"{plan.why}: the graph is too large for it; raise {advice('memory')}{alternative}")
     # 6. Build CSR blocks on the workers.
     plane = sharded(choose_plane(executor, options), plan.shards)
     executor.store.set_task_memory(plan.bytes_per_task, plan.memory)
     tracker = tracker_of(progress)
     tracker("blocks", 0, 1)
-    where = builders(plan, prepared.sizes, executor.worker_threads)
+    homes = builders(plan, prepared.sizes, executor.worker_threads)
     with tracker.watching(executor):
-        blocks = prepared.partition.build(plane, prepared.graph, where)
+        blocks = prepared.partition.build(plane, prepared.graph, homes)
         executor.wait(blocks.values())
-    seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - began)
+    seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - start)
     return replace(prepared, seconds=seconds), blocks

@@ -94,7 +94,7 @@ def own_parts(
 
     Returns
     -------
-    own : Sharded of int64, shape (V,)
+    shard_parts : Sharded of int64, shape (V,)
     parts : int
 
     Raises
@@ -113,9 +113,11 @@ def own_parts(
     file = open_source(path, reading_of(path, ids)).parts
     if len(starts) > 2:
         host, (order, names) = vectors_on_host(executor, "plan", graph.order, vertices)
-        read = host.submit("plan", read_shards, path, file, ids, list(names.parts), list(order.parts), parts)
+        result = host.submit("plan", read_shards, path, file, ids, list(names.parts), list(order.parts), parts)
     else:
         host = executor
-        read = host.submit("plan", read_whole, path, file, ids, vertices, graph.order.whole, parts)
-    *own, number = (of for (of,) in host.transpose("plan", [read], len(starts)))
-    return Sharded(starts, executor.map("plan", executor.backend.array.asarray, own)), executor.gather([number])[0]
+        result = host.submit("plan", read_whole, path, file, ids, vertices, graph.order.whole, parts)
+    *shard_parts, number = (handle for (handle,) in host.transpose("plan", [result], len(starts)))
+    return Sharded(starts, executor.map("plan", executor.backend.array.asarray, shard_parts)), executor.gather(
+        [number]
+    )[0]

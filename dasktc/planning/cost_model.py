@@ -129,25 +129,29 @@ class Prediction(Summarised):
 
     def _slowest(self) -> tuple[str, float, str]:
         """What takes most of the predicted seconds: in words, its seconds, and figures."""
-        parts, plan, rates, read = self.seconds, self.plan, self.rates, self.before.get("read", 0.0)
+        parts, plan, rates, read_seconds = self.seconds, self.plan, self.rates, self.before.get("read", 0.0)
         scope = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
-        shared = f", shared by {plan.workers:,} workers" if plan.workers > 1 else ""
+        division = f", shared by {plan.workers:,} workers" if plan.workers > 1 else ""
         tasks = f"{plural(plan.tasks, 'task')} of {1000 * rates.overhead:.3g} ms, so fewer splits are faster"
-        received = f"{format_size(self.network.largest)} at {format_size(rates.network)} a second"
-        takes = [
-            ("counting", parts["count"], f": {plural(self.probes, 'probe')} and the visits to edges{shared}"),
+        traffic = f"{format_size(self.network.largest)} at {format_size(rates.network)} a second"
+        phases = [
+            ("counting", parts["count"], f": {plural(self.probes, 'probe')} and the visits to edges{division}"),
             (self._submits, parts["scheduler"], f": {tasks}"),
-            ("the network", parts["network"], f": a worker receives up to {received}"),
-            ("reading the source", read, f", at {format_size(rates.read)} a second{scope}"),
-            ("preparing the graph", sum(self.before.values()) - read, f", at {rates.rows:.3g} rows a second{scope}"),
+            ("the network", parts["network"], f": a worker receives up to {traffic}"),
+            ("reading the source", read_seconds, f", at {format_size(rates.read)} a second{scope}"),
+            (
+                "preparing the graph",
+                sum(self.before.values()) - read_seconds,
+                f", at {rates.rows:.3g} rows a second{scope}",
+            ),
         ]
-        return max(takes, key=itemgetter(1))
+        return max(phases, key=itemgetter(1))
 
     @property
     def limits(self) -> list[str]:
         """What does not fit, or is near its limit; the most important first."""
         plan, share = self.plan, self.plan.bytes_per_task / max(1, self.plan.memory)
-        idle = plan.workers - plan.tasks
+        excess = plan.workers - plan.tasks
         bounds = {
             re.split(r" *[;(]", plan.why)[0]: not plan.fits,
             f"the largest task takes {100 * share:.0f} % of the memory": plan.fits and share >= NEAR,
@@ -155,9 +159,9 @@ class Prediction(Summarised):
             "only the kernel with the smallest tables fits": plan.lean,
             f"{plan.tasks:,} tasks are near the {MAX_TASKS:,} of a scheduler": plan.tasks >= NEAR * MAX_TASKS,
             f"n is the largest, {MAX_PARTS}": plan.parts >= MAX_PARTS,
-            f"{idle:,} of {plan.workers:,} workers have no task, for there are {plan.tasks:,}": idle > 0,
+            f"{excess:,} of {plan.workers:,} workers have no task, for there are {plan.tasks:,}": excess > 0,
         }
-        return [text for text, applies in bounds.items() if applies]
+        return [text for text, is_exceeded in bounds.items() if is_exceeded]
 
     @property
     def _submits(self) -> str:
@@ -183,15 +187,15 @@ class Prediction(Summarised):
 
     def rows(self) -> Rows:
         """Return all figures as rows of (name, text) for display."""
-        received, parts, rates = self.network, self.seconds, self.rates
-        takes = f"{in_words(self.whole_seconds)}, from the source to the number"
+        traffic, parts, rates = self.network, self.seconds, self.rates
+        duration = f"{in_words(self.whole_seconds)}, from the source to the number"
         return [
-            ("takes", takes if self.plan.fits else f"{takes}, if it fitted: it does NOT, see below"),
+            ("takes", duration if self.plan.fits else f"{duration}, if it fitted: it does NOT, see below"),
             ("bound by", self.bound),
             *self.plan.rows(),
             (
                 "network",
-                f"{plural(received.total, 'byte')} ({format_size(received.total)}), {format_size(received.largest)} a "
+                f"{plural(traffic.total, 'byte')} ({format_size(traffic.total)}), {format_size(traffic.largest)} a "
                 "worker at most",
             ),
             ("probes", f"{self.probes:,}: {self.estimate}"),
@@ -239,15 +243,15 @@ class Prediction(Summarised):
         plan, limits = self.plan, self.limits
         workers = f", on {plan.workers:,} workers" if plan.workers > 1 else ""
         scope = f" to each of {plan.workers:,} workers" if plan.workers > 1 else ""
-        needed, available = format_size(plan.bytes_per_task), format_size(plan.memory)
-        enough = ": NOT enough" if plan.bytes_per_task > plan.memory else ""
+        task_memory, memory = format_size(plan.bytes_per_task), format_size(plan.memory)
+        verdict = ": NOT enough" if plan.bytes_per_task > plan.memory else ""
         remark = f" ({len(limits) - 1} more)" if len(limits) > 1 else ""
         return [
             ("takes", f"{in_words(self.whole_seconds)}{workers}{'' if plan.fits else ', if it could run'}"),
             ("bound by", self._bottleneck),
             ("graph", plan.graph),
             ("how", self._method),
-            ("memory", f"{needed} needed of {available} available{scope}{enough}"),
+            ("memory", f"{task_memory} needed of {memory} available{scope}{verdict}"),
             ("note", f"{limits[0]}{remark}" if limits else "nothing is near its limit"),
         ]
 
@@ -313,24 +317,24 @@ def predict(
     capacity = plan.memory - plan.bytes_per_task + float(triple_bytes(triples, sizes).max())
     threads = np.arange(plan.workers) if worker_threads is None else worker_threads
     if plan.scheme.replicated:
-        received = gathered(float(sizes.sum()), threads, len(threads) if plan.edges >= ONE_PARTITION else 1)
+        traffic = gathered(float(sizes.sum()), threads, len(threads) if plan.edges >= ONE_PARTITION else 1)
     else:
-        received = network(triples, sizes, plan.splits, threads, capacity)
+        traffic = network(triples, sizes, plan.splits, threads, capacity)
     probes, estimate = _probes(plan.edges, wedges)
     rounds = plan.scheme.tasks(plan.parts) - plan.empty_triples
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
     work = times * (visits / rates.edges + probes / rates.probes)
     count, scheduler = -(-plan.tasks // plan.workers) * work / plan.tasks, plan.tasks * rates.overhead
-    transfer = received.largest / rates.network
+    transfer = traffic.largest / rates.network
     total = transfer + (sum if in_process else max)((count, scheduler))  # a scheduler works while the workers count
     seconds = {"count": count, "network": transfer, "scheduler": scheduler, "predicted": total}
     preparation = stage_seconds(size, plan.workers, rates)
     notes = list(notes or [])
     if times > 1:
         notes.append(f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs")
-    no_call = too_large_for_a_call(size, plan.memory, backend, ids)
+    obstacle = too_large_for_a_call(size, plan.memory, backend, ids)
     return Prediction(
-        plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, preparation, in_process, kernel
+        plan, traffic, probes, estimate, seconds, rates, call, tasks, notes, obstacle, preparation, in_process, kernel
     )
 
 
@@ -390,22 +394,22 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
     """
     worker, block = needed(triples, splits, worker_threads)
     home = homes(worker, block, block_bytes)
-    comes, number = home[block] != worker, 1 + int(worker_threads.max())
-    received = np.bincount(worker[comes], block_bytes[block[comes]], number)
-    built = np.bincount(home[home >= 0], block_bytes[home >= 0], number)
-    room_left = capacity * np.bincount(worker_threads, minlength=number) - built
+    is_remote, number = home[block] != worker, 1 + int(worker_threads.max())
+    received_bytes = np.bincount(worker[is_remote], block_bytes[block[is_remote]], number)
+    built_bytes = np.bincount(home[home >= 0], block_bytes[home >= 0], number)
+    capacities = capacity * np.bincount(worker_threads, minlength=number) - built_bytes
     sizes, tasks = np.asarray(block_bytes).tolist(), len(triples) * splits
-    for tight in np.flatnonzero((received > room_left) & (received > 0)).tolist():
+    for narrow_worker in np.flatnonzero((received_bytes > capacities) & (received_bytes > 0)).tolist():
         # This worker takes its tasks in order, and cannot keep all blocks that it needs again.
-        copies = ReplicaCache(sizes, np.flatnonzero(home == tight).tolist(), float(room_left[tight]))
-        received[tight] = 0.0
-        for thread in np.flatnonzero(worker_threads == tight).tolist():
+        copies = ReplicaCache(sizes, np.flatnonzero(home == narrow_worker).tolist(), float(capacities[narrow_worker]))
+        received_bytes[narrow_worker] = 0.0
+        for thread in np.flatnonzero(worker_threads == narrow_worker).tolist():
             begin, end = (-(-bound * tasks // len(worker_threads)) for bound in (thread, thread + 1))
             for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
-                missing, _ = copies.take(blocks)
+                fetches, _ = copies.take(blocks)
                 copies.give_back(blocks)
-                received[tight] += sum(sizes[block] for block in missing)
-    return Network(round(float(received.sum())), round(float(received.max(initial=0))))
+                received_bytes[narrow_worker] += sum(sizes[block] for block in fetches)
+    return Network(round(float(received_bytes.sum())), round(float(received_bytes.max(initial=0))))
 
 
 def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
@@ -420,5 +424,5 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
         Number of slabs of about equal size: one per thread, or a single one.
     """
     workers, threads = np.unique(worker_threads, return_counts=True)
-    built = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
-    return Network(round((len(workers) - 1) * block_bytes), round((1 - built) * block_bytes))
+    share = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
+    return Network(round((len(workers) - 1) * block_bytes), round((1 - share) * block_bytes))

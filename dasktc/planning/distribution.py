@@ -88,8 +88,8 @@ class Distribution:
 
     def not_possible(self) -> Distribution:
         """Choose tasks instead, because one call, though predicted to be faster, is not possible."""
-        why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
-        return replace(self, kind="tasks", why=why)
+        reason = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
+        return replace(self, kind="tasks", why=reason)
 
 
 def choose_distribution(
@@ -120,21 +120,21 @@ def choose_distribution(
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")
     call, tasks = pipeline_seconds(size, 1, rates, threads), pipeline_seconds(size, workers, rates)
-    if why := too_large_for_a_call(size, memory, backend, ids):
-        return Distribution("tasks", why, call, tasks)
+    if obstacle := too_large_for_a_call(size, memory, backend, ids):
+        return Distribution("tasks", obstacle, call, tasks)
     if workers == threads:
         return Distribution("call", "there is one worker", call, None)
-    said = f"{call:.2g} s predicted in one call on one worker, {tasks:.2g} s as tasks on {workers:,}"
-    return Distribution("call" if call < tasks else "tasks", said, call, tasks)
+    comparison = f"{call:.2g} s predicted in one call on one worker, {tasks:.2g} s as tasks on {workers:,}"
+    return Distribution("call" if call < tasks else "tasks", comparison, call, tasks)
 
 
 def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"] = "int") -> str:
     """Say why the whole pipeline does not fit one worker; empty where it fits."""
-    read = size.stored > 0 or backend == "cpu" or ids == "text"
-    needed = size.rows * (ROW_BYTES[ids][backend] if read else ROW_BYTES_ON_DEVICE)
-    if needed <= memory:
+    is_read = size.stored > 0 or backend == "cpu" or ids == "text"
+    nbytes = size.rows * (ROW_BYTES[ids][backend] if is_read else ROW_BYTES_ON_DEVICE)
+    if nbytes <= memory:
         return ""
-    return f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
+    return f"one worker would need about {format_size(nbytes)} for it, and has {format_size(memory)}"
 
 
 def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, float]:
@@ -147,10 +147,10 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, flo
         Number of workers that share the work.
     rates : Rates
     """
-    reading, preparing = max(size.stored / rates.read, 0.2 * size.rows / rates.rows), size.rows / rates.rows
+    read_seconds, row_seconds = max(size.stored / rates.read, 0.2 * size.rows / rates.rows), size.rows / rates.rows
     sharing = rates.sharing if workers > 1 else 1.0
-    return {"read": reading / workers} | {
-        name: sharing * share * preparing / workers for name, share in PREPARING.items()
+    return {"read": read_seconds / workers} | {
+        name: sharing * share * row_seconds / workers for name, share in PREPARING.items()
     }
 
 
@@ -169,7 +169,7 @@ def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int 
     work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes
     if workers == 1:
         return (rates.threading * work / threads if threads > 1 else work) + rates.round_trip
-    others = (workers - 1) / workers
-    received = edges * others * (EXCHANGED_BYTES / workers + COLUMN_BYTES)
+    remote_share = (workers - 1) / workers
+    traffic = edges * remote_share * (EXCHANGED_BYTES / workers + COLUMN_BYTES)
     scheduler = TASKS_A_WORKER * workers * rates.overhead + WAITS * rates.round_trip
-    return rates.sharing * work / workers + received / rates.network + scheduler
+    return rates.sharing * work / workers + traffic / rates.network + scheduler

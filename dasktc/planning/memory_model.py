@@ -35,24 +35,26 @@ def task_bytes(
     array of int64, shape (triples,)
     """
     triples = scheme.triples(parts)
-    edges, widest = sizes.edges.ravel(), np.maximum(sizes.rows, sizes.columns).ravel()
-    needed: Numbers = triple_bytes(triples, scheme.block_bytes(sizes).ravel())
+    edges, widths = sizes.edges.ravel(), np.maximum(sizes.rows, sizes.columns).ravel()
+    nbytes: Numbers = triple_bytes(triples, scheme.block_bytes(sizes).ravel())
     lower = scheme.dealing.lower(parts, sizes).ravel()[triples[:, 1:]].all(axis=1)
     # Scratch, from the edges and widths of each triple's blocks; triples that are alike are asked about once.
     times = splits if shares is None else splits * np.maximum(shares, 1)
-    cuts, dealt = 1 if scheme.cut == "edges" else times, parts if scheme.dealing.in_turn else 1
-    of_index, *others = edges[triples].T
+    cuts, classes = 1 if scheme.cut == "edges" else times, parts if scheme.dealing.in_turn else 1
+    index_edges, *other_edges = edges[triples].T
     cut = np.broadcast_to(cuts, len(triples))
-    tasks = np.stack([-(-of_index // times), *others, widest[triples].max(axis=1), cut, lower], axis=1)
+    tasks = np.stack([-(-index_edges // times), *other_edges, widths[triples].max(axis=1), cut, lower], axis=1)
     if len(tasks) == 1:
-        distinct, number = tasks, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
+        kinds, number = tasks, np.zeros(1, dtype="int64")  # saves the tenth of a millisecond that `unique` takes
     else:
-        distinct, number = np.unique(tasks, axis=0, return_inverse=True)
-    each = [scratch(TaskSize(i, t, s, wide, cut, dealt, bool(low))) for i, t, s, wide, cut, low in distinct.tolist()]
-    needed += np.array(each)[number.ravel()]
+        kinds, number = np.unique(tasks, axis=0, return_inverse=True)
+    scratch_bytes = [
+        scratch(TaskSize(i, t, s, width, cut, classes, bool(low))) for i, t, s, width, cut, low in kinds.tolist()
+    ]
+    nbytes += np.array(scratch_bytes)[number.ravel()]
     if scheme.cut == "edges":
-        needed += BYTES_PER_ROW * (int(sizes.rows[0, 0]) + 1)  # offsets of the range
-    return needed
+        nbytes += BYTES_PER_ROW * (int(sizes.rows[0, 0]) + 1)  # offsets of the range
+    return nbytes
 
 
 def triple_bytes(triples: Numbers, block_bytes: Numbers) -> Any:
@@ -66,5 +68,5 @@ def triple_bytes(triples: Numbers, block_bytes: Numbers) -> Any:
         Bytes of each block.
     """
     index, table, stream = triples.T
-    once = block_bytes[index] + block_bytes[table] * (table != index)
-    return once + block_bytes[stream] * ((stream != index) & (stream != table))
+    nbytes = block_bytes[index] + block_bytes[table] * (table != index)
+    return nbytes + block_bytes[stream] * ((stream != index) & (stream != table))

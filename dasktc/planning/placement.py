@@ -46,8 +46,8 @@ ONE_PARTITION = 1 << 18
 
 def shares(tasks: int, worker_threads: int) -> list[range]:
     """Assign a contiguous range of a plan's tasks to each worker thread."""
-    begins = [-(-thread * tasks // worker_threads) for thread in range(worker_threads + 1)]
-    return [range(begins[thread], begins[thread + 1]) for thread in range(worker_threads)]
+    starts = [-(-thread * tasks // worker_threads) for thread in range(worker_threads + 1)]
+    return [range(starts[thread], starts[thread + 1]) for thread in range(worker_threads)]
 
 
 def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, Array]:
@@ -67,13 +67,13 @@ def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, A
     worker, block : arrays of int64
     """
     tasks, number = len(triples) * splits, len(worker_threads)
-    active = np.arange(number, dtype="int64")
-    begin, end = (-(-bound * tasks // number) for bound in (active, active + 1))
-    active = active[begin < end]
-    first, last = begin[active] // splits, (end[active] - 1) // splits
+    threads = np.arange(number, dtype="int64")
+    begin, end = (-(-bound * tasks // number) for bound in (threads, threads + 1))
+    threads = threads[begin < end]
+    first, last = begin[threads] // splits, (end[threads] - 1) // splits
     counts = last - first + 1
     offsets = np.cumsum(counts) - counts
-    worker = worker_threads[np.repeat(active, counts)]
+    worker = worker_threads[np.repeat(threads, counts)]
     triple = np.arange(len(worker)) - np.repeat(offsets - first, counts)
     blocks = 1 + int(triples.max(initial=0))
     pairs = np.unique((worker[:, None] * blocks + triples[triple]).ravel())
@@ -97,12 +97,12 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
     home = np.full(len(block_bytes), -1, dtype="int64")
     place = np.argsort(block, kind="stable")
     holders, starts = worker[place], np.searchsorted(block[place], np.arange(len(block_bytes) + 1))
-    has = np.zeros(1 + int(worker.max(initial=0)))
+    loads = np.zeros(1 + int(worker.max(initial=0)))
     for number in np.argsort(-np.asarray(block_bytes), kind="stable"):
         candidates = holders[starts[number] : starts[number + 1]]
         if len(candidates):
-            home[number] = candidates[has[candidates].argmin()]
-            has[home[number]] += block_bytes[number]
+            home[number] = candidates[loads[candidates].argmin()]
+            loads[home[number]] += block_bytes[number]
     return home
 
 
@@ -126,10 +126,10 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
     """
     if len(set(worker_threads)) < 2:
         return NOWHERE
-    workers, of_thread = np.unique(np.array(worker_threads), return_inverse=True)
+    workers, thread_numbers = np.unique(np.array(worker_threads), return_inverse=True)
     blocks, triples = numbered(plan)
     block_bytes = plan.scheme.block_bytes(sizes)
-    home = homes(*needed(triples, plan.splits, of_thread), np.array([block_bytes[place] for place in blocks]))
+    home = homes(*needed(triples, plan.splits, thread_numbers), np.array([block_bytes[place] for place in blocks]))
     return {place: str(workers[worker]) for place, worker in zip(blocks, home.tolist(), strict=True)}
 
 
@@ -155,11 +155,11 @@ class Shares:
         if not self._number:
             return None
         queue = self._left.get(worker)
-        longest = queue or max(self._left.values(), key=len)
-        if not fits(longest[0 if queue else -1]):
+        source = queue or max(self._left.values(), key=len)
+        if not fits(source[0 if queue else -1]):
             return None
         self._number -= 1
-        return longest.popleft() if queue else longest.pop()
+        return source.popleft() if queue else source.pop()
 
 
 class ReplicaCache:
@@ -187,28 +187,28 @@ class ReplicaCache:
 
     def fits(self, blocks: Iterable[Any]) -> bool:
         """Whether the copies among these blocks fit beside those in use."""
-        remote = {block for block in blocks if block not in self._built} | self._used.keys()
-        return bool(sum(self._bytes[block] for block in remote) <= self._capacity)
+        replicas = {block for block in blocks if block not in self._built} | self._used.keys()
+        return bool(sum(self._bytes[block] for block in replicas) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Take blocks into use; return the blocks to be fetched, and the other copies that are evicted."""
-        remote = [block for block in dict.fromkeys(blocks) if block not in self._built]
-        missing = [block for block in remote if block not in self._held]
-        for block in remote:
+        replicas = [block for block in dict.fromkeys(blocks) if block not in self._built]
+        fetches = [block for block in replicas if block not in self._held]
+        for block in replicas:
             self._held.pop(block, None)
             self._held[block] = None
-        self._used.update(remote)
-        self.held += sum(self._bytes[block] for block in missing)
-        evicted = []
+        self._used.update(replicas)
+        self.held += sum(self._bytes[block] for block in fetches)
+        evictions = []
         for block in self._held:
             if self.held <= self._capacity:
                 break
             if block not in self._used:
                 self.held -= self._bytes[block]
-                evicted.append(block)
-        for block in evicted:
+                evictions.append(block)
+        for block in evictions:
             del self._held[block]
-        return missing, evicted
+        return fetches, evictions
 
     def give_back(self, blocks: Iterable[Any]) -> None:
         """Release blocks; their copies stay until others need the space."""

@@ -220,22 +220,22 @@ class Plan:
 
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for display."""
-        chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
-        empty, heavy = self.empty_triples, self.heavy_triples
-        unusual = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
-        unusual += f"; {plural(heavy, 'heavy triple is', 'heavy triples are')} several" if heavy else ""
+        choices = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
+        empty, heavy_triples = self.empty_triples, self.heavy_triples
+        remarks = f"; {plural(empty, 'triple has', 'triples have')} no wedges and no task" if empty else ""
+        remarks += f"; {plural(heavy_triples, 'heavy triple is', 'heavy triples are')} several" if heavy_triples else ""
         return [
             ("graph", self.graph),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
-            ("tasks", f"{self.tasks:,}{unusual}"),
+            ("tasks", f"{self.tasks:,}{remarks}"),
             ("bytes a task", f"{self.bytes_per_task:,} ({format_size(self.bytes_per_task)})"),
             ("bytes in all", f"{self.bytes_total:,} ({format_size(self.bytes_total)})"),
             ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
-            *((name, text) for name, text in chosen if text),
+            *((name, text) for name, text in choices if text),
             *(
                 (f"G_{part}", f"V_ind {v_ind:,}, V_res {v_res:,}, E_ind {e_ind:,}, E_res {e_res:,}")
                 for part, (v_ind, v_res, e_ind, e_res) in enumerate(self.proxies)
@@ -292,93 +292,97 @@ def make_plan(
         The plan's, as `measure` returned it; those of other n are not kept.
     """
     candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
-    leaner: tuple[Plan, Partition] | None = None  # fits, but may be slower than a grid of few parts
-    for (scheme, parts), after in pairwise(candidates):
+    lean_plan: tuple[Plan, Partition] | None = None  # fits, but may be slower than a grid of few parts
+    for (scheme, parts), successor in pairwise(candidates):
         partition = measure(scheme.name, parts)
-        planned = partial(_plan, scheme, parts, vertices, edges, partition.sizes)
-        plan = planned(scratch, limits)
+        planner = partial(_plan, scheme, parts, vertices, edges, partition.sizes)
+        plan = planner(scratch, limits)
         if plan.fits:
             break
-        splits = MORE_SPLITS if (scheme.replicated or leaner) and limits.splits is None else ()
-        if split := _in_splits(plan, planned, scratch, limits, splits[:SOONER]):
+        splits = MORE_SPLITS if (scheme.replicated or lean_plan) and limits.splits is None else ()
+        if split := _in_splits(plan, planner, scratch, limits, splits[:SOONER]):
             plan = split
             break
-        if leaner is not None:
-            plan, partition = leaner
+        if lean_plan is not None:
+            plan, partition = lean_plan
             break
-        if lean is not None and (scheme.replicated or after is None) and (spare := planned(lean, limits)).fits:
-            plan = replace(spare, lean=True, why=f"{spare.why}; {plan.why} with the usual kernel")
-            if edges >= LARGE and after is not None:
-                leaner = plan, partition  # of one block, so little is kept
+        if (
+            lean is not None
+            and (scheme.replicated or successor is None)
+            and (alternative := planner(lean, limits)).fits
+        ):
+            plan = replace(alternative, lean=True, why=f"{alternative.why}; {plan.why} with the usual kernel")
+            if edges >= LARGE and successor is not None:
+                lean_plan = plan, partition  # of one block, so little is kept
                 continue
             break
-        if split := _in_splits(plan, planned, scratch, limits, splits[SOONER:]):
+        if split := _in_splits(plan, planner, scratch, limits, splits[SOONER:]):
             plan = split
             break
     return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)])), partition
 
 
 def _in_splits(
-    plan: Plan, planned: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
+    plan: Plan, planner: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
 ) -> Plan | None:
     """The same graph in the fewest splits that fit, among multiples `times` of the plan's; None: none of them fits."""
-    possible = (more * plan.splits for more in times if more * plan.tasks <= MAX_TASKS)
-    tried = (planned(scratch, replace(limits, splits=splits)) for splits in possible)
-    fitting = next((one for one in tried if one.fits), None)
-    return fitting and replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
+    split_counts = (factor * plan.splits for factor in times if factor * plan.tasks <= MAX_TASKS)
+    plans = (planner(scratch, replace(limits, splits=splits)) for splits in split_counts)
+    result = next((candidate for candidate in plans if candidate.fits), None)
+    return result and replace(result, why=f"{result.why}; {plan.why} in fewer splits")
 
 
 def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
     """Say which requests exceed the graph (more parts than vertices, more splits than rows), and what is taken."""
-    ignored = limits.partition != "auto" and SCHEMES[limits.partition].replicated
-    if limits.parts is not None and limits.parts > plan.parts and not ignored:
-        most = f"{plural(plan.vertices, 'vertex makes', 'vertices make')} no more parts"
-        yield f"{shown(limits.parts)} parts are taken as {plan.parts:,}: {most}"
+    is_replicated = limits.partition != "auto" and SCHEMES[limits.partition].replicated
+    if limits.parts is not None and limits.parts > plan.parts and not is_replicated:
+        bound = f"{plural(plan.vertices, 'vertex makes', 'vertices make')} no more parts"
+        yield f"{shown(limits.parts)} parts are taken as {plan.parts:,}: {bound}"
     if limits.splits is not None and limits.splits > plan.splits:
-        most = f"the largest index block has no more {plan.cut}"
-        yield f"{shown(limits.splits)} splits are taken as {plan.splits:,}: {most}"
+        bound = f"the largest index block has no more {plan.cut}"
+        yield f"{shown(limits.splits)} splits are taken as {plan.splits:,}: {bound}"
 
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Scheme, int]]:
     """Emit the (scheme, n) to try, the preferred first; at least one."""
-    automatic, schemes = limits.partition == "auto", considered(limits.partition, limits.column_parts)
-    most = max(1, vertices)  # more parts than vertices make no block smaller
-    asked = None if limits.parts is None else min(limits.parts, most)
-    if limits.column_parts is not None and schemes[0].tasks(asked or 1) > MAX_TASKS:
+    is_automatic, schemes = limits.partition == "auto", considered(limits.partition, limits.column_parts)
+    bound = max(1, vertices)  # more parts than vertices make no block smaller
+    parts = None if limits.parts is None else min(limits.parts, bound)
+    if limits.column_parts is not None and schemes[0].tasks(parts or 1) > MAX_TASKS:
         raise InputError(
             f"{option('column_parts', limits.column_parts)} makes "
-            f"{plural(schemes[0].tasks(asked or 1), 'block triple')}, {MAX_TASKS:,} at most can be scheduled: blocks "
+            f"{plural(schemes[0].tasks(parts or 1), 'block triple')}, {MAX_TASKS:,} at most can be scheduled: blocks "
             "would be tiny; give fewer, or leave it out"
         )
     for scheme in schemes:
         if scheme.replicated:
-            if not automatic or (asked in (None, 1) and limits.least_parts == 1):
+            if not is_automatic or (parts in (None, 1) and limits.least_parts == 1):
                 yield scheme, 1
-                if automatic and 1 in (most, asked):
+                if is_automatic and 1 in (bound, parts):
                     return
-        elif asked is not None:
-            problem = _too_many(scheme, asked, limits)
+        elif parts is not None:
+            problem = _too_many(scheme, parts, limits)
             if problem is None:
-                yield scheme, asked
+                yield scheme, parts
             elif scheme is schemes[-1]:
                 raise InputError(f"{problem}; give a smaller n, or leave it out")
         else:
-            first = max(limits.least_parts, 2 if automatic else 1)
-            last = min(limits.most_parts, max(first, most))
-            tried = (n for n in scheme.candidates or range(1, limits.most_parts) if first <= n < last)
-            yield from ((scheme, n) for n in tried if scheme.least_bytes(vertices, edges, n) <= limits.memory)
+            first = max(limits.least_parts, 2 if is_automatic else 1)
+            last = min(limits.most_parts, max(first, bound))
+            counts = (n for n in scheme.candidates or range(1, limits.most_parts) if first <= n < last)
+            yield from ((scheme, n) for n in counts if scheme.least_bytes(vertices, edges, n) <= limits.memory)
             yield scheme, last
 
 
 def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
     """Return why a scheme does not take this number of parts; None where it does."""
-    asked = option("parts", limits.parts)
+    request = option("parts", limits.parts)
     if scheme.bound and parts > scheme.bound[0]:
-        most, why = scheme.bound
-        return f"{asked} is more than the {most} that {option('partition', scheme.name)} takes: {why}"
+        bound, reason = scheme.bound
+        return f"{request} is more than the {bound} that {option('partition', scheme.name)} takes: {reason}"
     if (triples := scheme.tasks(parts)) > MAX_TASKS:
-        makes = f"{asked} makes {plural(triples, 'block triple')}"
-        return f"{makes}, {MAX_TASKS:,} at most can be scheduled: blocks would be tiny"
+        triple_text = f"{request} makes {plural(triples, 'block triple')}"
+        return f"{triple_text}, {MAX_TASKS:,} at most can be scheduled: blocks would be tiny"
     return None
 
 
@@ -389,18 +393,18 @@ def _plan(
     shares = scheme.shares(triples, sizes)
     if int(shares.sum()) > MAX_TASKS:
         shares = np.minimum(shares, 1)
-    scheduled = int(shares.sum())
-    splits = _splits(scheme, triples, scheduled, edges, sizes, limits)
-    needed = task_bytes(scheme, parts, splits, sizes, scratch, shares)
-    largest, tables = int(needed.max()), sizes.edges.ravel()[triples[:, 1]]
-    blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[needed.argmax()].tolist()))
+    triple_count = int(shares.sum())
+    splits = _splits(scheme, triples, triple_count, edges, sizes, limits)
+    nbytes = task_bytes(scheme, parts, splits, sizes, scratch, shares)
+    largest, tables = int(nbytes.max()), sizes.edges.ravel()[triples[:, 1]]
+    blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[nbytes.argmax()].tolist()))
     return Plan(
         partition=scheme.name,
         parts=parts,
         splits=splits,
         vertices=vertices,
         edges=edges,
-        tasks=scheduled * splits,
+        tasks=triple_count * splits,
         bytes_per_task=largest,
         bytes_total=int(scheme.block_bytes(sizes).sum()),
         block_edges_min=int(tables.min()),
@@ -416,20 +420,20 @@ def _plan(
     )
 
 
-def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes: Sizes, limits: Limits) -> int:
+def _splits(scheme: Scheme, triples: Numbers, count: int, edges: int, sizes: Sizes, limits: Limits) -> int:
     """Choose m: as asked for, or enough for every worker's tasks; no split is empty, and all can be scheduled."""
-    most = edges if scheme.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
+    bound = edges if scheme.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
     if limits.splits is None:
-        wanted = splits_for(limits.workers, scheduled, limits.tasks_a_worker)
+        target = splits_for(limits.workers, count, limits.tasks_a_worker)
         if limits.rates is not None:
             work = limits.times * (edges / limits.rates.edges + probes_of(edges) / limits.rates.probes)
-            wanted = max(wanted, ceil(work / TASK_SECONDS / scheduled))
-        return max(1, min(wanted, most, MAX_TASKS // scheduled))
-    splits = max(1, min(limits.splits, most))
-    if scheduled * splits > MAX_TASKS:
+            target = max(target, ceil(work / TASK_SECONDS / count))
+        return max(1, min(target, bound, MAX_TASKS // count))
+    splits = max(1, min(limits.splits, bound))
+    if count * splits > MAX_TASKS:
         raise InputError(
-            f"{option('splits', limits.splits)} makes {plural(scheduled * splits, 'task')} of "
-            f"{plural(scheduled, 'block triple')}, {MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a "
+            f"{option('splits', limits.splits)} makes {plural(count * splits, 'task')} of "
+            f"{plural(count, 'block triple')}, {MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a "
             "smaller m, or leave it out"
         )
     return splits
@@ -441,10 +445,10 @@ def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
 
 
 def _why(scheme: Scheme, parts: int, vertices: int, largest: int, blocks: list[Block], limits: Limits) -> str:
-    need = f"{scheme.name} at n = {parts} needs {format_size(largest)} for its largest task"
+    demand = f"{scheme.name} at n = {parts} needs {format_size(largest)} for its largest task"
     budget = f"the {format_size(limits.memory)} of one worker"
     if largest <= limits.memory:
-        return f"{need}, within {budget}"
-    named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
+        return f"{demand}, within {budget}"
+    names = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
     rows = f", {format_size(BYTES_PER_ROW * vertices)} of it offsets" if scheme.replicated else ""
-    return f"{need} (blocks {named}{rows}), more than {budget}"
+    return f"{demand} (blocks {names}{rows}), more than {budget}"

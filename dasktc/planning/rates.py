@@ -70,8 +70,8 @@ class Rates:
         for name, value in changes.items():
             option = name if name == "overhead" else f"rate_{name}"
             changes[name] = real_number(option, value, 0, above=name != "overhead")
-        named = ", ".join(changes)
-        return replace(self, **changes, source=f"{self.source}; {named} as given") if changes else self
+        names = ", ".join(changes)
+        return replace(self, **changes, source=f"{self.source}; {names} as given") if changes else self
 
 
 RATES = {

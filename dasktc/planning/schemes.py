@@ -218,10 +218,12 @@ class Scheme:
         first = self.dealing.families - 1
         rows, width = 1 if self.replicated else parts, self.columns(parts)
         families = [parts] * first + [width - first * parts]
-        of_family = [(-(-edges // (rows * count)), -(-vertices // rows), -(-vertices // count)) for count in families]
-        each = np.repeat(np.array(of_family, dtype="int64"), families, axis=0)
-        each[:, 1:] = np.maximum(each[:, 1:], 1)
-        return Sizes(*(np.tile(numbers, (rows, 1)) for numbers in each.T))
+        family_sizes = [
+            (-(-edges // (rows * count)), -(-vertices // rows), -(-vertices // count)) for count in families
+        ]
+        block_sizes = np.repeat(np.array(family_sizes, dtype="int64"), families, axis=0)
+        block_sizes[:, 1:] = np.maximum(block_sizes[:, 1:], 1)
+        return Sizes(*(np.tile(numbers, (rows, 1)) for numbers in block_sizes.T))
 
     def shares(self, triples: Places, sizes: Sizes) -> Numbers:
         """Number of times that the splits of each triple are scheduled: 0 without wedges, more than once if heavy.
@@ -245,8 +247,8 @@ class Scheme:
         row = edges / rows
         work = edges[index] * np.minimum(row[table], row[stream])
         mean = work[share > 0].mean()
-        heavy = (share > 0) & (work > HEAVY * mean)
-        share[heavy] = np.minimum(np.ceil(work[heavy] / max(mean, 1)), rows[index[heavy]])
+        mask = (share > 0) & (work > HEAVY * mean)
+        share[mask] = np.minimum(np.ceil(work[mask] / max(mean, 1)), rows[index[mask]])
         return share
 
 
@@ -261,9 +263,9 @@ def considered(partition: str, column_parts: int | None = None) -> list[Scheme]:
     """Schemes that a name stands for: the scheme itself, or for "auto" all that it tries, in order."""
     if partition != "auto":
         return [scheme_of(partition, column_parts)]
-    ranked = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
-    plain = [pair for pair in ranked if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
-    return [scheme for _, scheme in sorted(plain, key=lambda pair: pair[0])]
+    pairs = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
+    candidates = [pair for pair in pairs if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
+    return [scheme for _, scheme in sorted(candidates, key=lambda pair: pair[0])]
 
 
 def whole(parts: int) -> Places:
@@ -282,10 +284,10 @@ def _neighbours(parts: Numbers) -> Numbers:
     needs one more. Sets of three parts are sorted along a Hilbert curve: any range of triples, whether a worker's share
     or the contents of a cache, is compact and has few blocks.
     """
-    ascending, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
+    sorted_parts, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
     for number in reversed(range(len(TURNS))):
-        turn[(ascending[list(TURNS[number])] == parts).all(axis=0)] = number
-    neighbours: Numbers = parts[:, np.lexsort((turn, _on_hilbert_curve(ascending)))]
+        turn[(sorted_parts[list(TURNS[number])] == parts).all(axis=0)] = number
+    neighbours: Numbers = parts[:, np.lexsort((turn, _on_hilbert_curve(sorted_parts)))]
     return neighbours
 
 
@@ -299,12 +301,12 @@ def _on_hilbert_curve(points: Numbers) -> Numbers:
     axes = points - points.min(axis=1, keepdims=True)
     bits = int(axes.max()).bit_length()
     for bit in reversed(range(1, bits)):
-        inner = (1 << bit) - 1
+        low_mask = (1 << bit) - 1
         for axis in range(3):
-            upper = (axes[axis] >> bit & 1) == 1
-            exchanged = np.where(upper, 0, (axes[0] ^ axes[axis]) & inner)
-            axes[axis] ^= exchanged
-            axes[0] ^= np.where(upper, inner, exchanged)
+            high_mask = (axes[axis] >> bit & 1) == 1
+            swap_bits = np.where(high_mask, 0, (axes[0] ^ axes[axis]) & low_mask)
+            axes[axis] ^= swap_bits
+            axes[0] ^= np.where(high_mask, low_mask, swap_bits)
     axes = np.bitwise_xor.accumulate(axes)
     for bit in range(1, bits):  # ascending: the bits that are tested have not changed yet
         axes ^= np.where(axes[2] >> bit & 1, (1 << bit) - 1, 0)
@@ -324,8 +326,8 @@ def hash2d(parts: int) -> Places:
 def vertical(parts: int, column_parts: int | None = None) -> Places:
     """Emit TC-Stream's P1·P1·P2 triples; those with the same lists are next to each other."""
     column_parts = column_parts or parts
-    every = np.indices((parts, column_parts, parts)).reshape(3, -1)
-    i, k, j = _neighbours(every + np.array([[0], [parts], [0]]))
+    grid = np.indices((parts, column_parts, parts)).reshape(3, -1)
+    i, k, j = _neighbours(grid + np.array([[0], [parts], [0]]))
     k = k - parts
     width = parts + column_parts
     return np.stack([i * width + j, i * width + parts + k, j * width + parts + k], axis=1)

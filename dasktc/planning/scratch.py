@@ -58,16 +58,16 @@ def plan_count(
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend)
-    lean, spare = lean_kernel(backend), None
-    if automatic and lean is not None:
+    lean_name, lean_scratch = lean_kernel(backend), None
+    if automatic and lean_name is not None:
         graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-        spare = partial(scratch_bytes, backend, lean, graph=graph)
-    plan, partition = make_plan(vertices, edges, measure, scratch, limits, spare)
+        lean_scratch = partial(scratch_bytes, backend, lean_name, graph=graph)
+    plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean_scratch)
     if plan.lean:
-        reason = f"kernel {lean}: plain CSR and little else, for the faster kernel's tables do not fit"
+        reason = f"kernel {lean_name}: plain CSR and little else, for the faster kernel's tables do not fit"
         why = "; ".join([reason, *why.split("; ")[1:]])
         if backend == options.chosen_backend:
-            options = replace(options, kernel=str(lean))
+            options = replace(options, kernel=str(lean_name))
     return replace(plan, choice=why), partition, options
 
 
@@ -116,14 +116,14 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
     backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
     graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
     # where an edge is in several blocks, a block may have all edges and still be one of several
-    many = not all(scheme.once for scheme in considered(options.partition))
+    repeats = not all(scheme.once for scheme in considered(options.partition))
 
     def alone(task: TaskSize) -> int:
         return scratch_bytes(backend, kernel, task, graph)
 
     def beside_blocks(task: TaskSize) -> int:
-        block = BYTES_PER_EDGE * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (task.columns + 1)
-        prefetched = block if many or task.block_edges < edges else 0
-        return max(alone(task) + prefetched, min(block, (memory_per_call or 0) // 4))
+        block = BYTES_PER_EDGE * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * repeats) * (task.columns + 1)
+        prefetch_bytes = block if repeats or task.block_edges < edges else 0
+        return max(alone(task) + prefetch_bytes, min(block, (memory_per_call or 0) // 4))
 
     return alone if memory_per_call is None else beside_blocks

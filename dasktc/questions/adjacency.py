@@ -35,11 +35,11 @@ def refuse_shards(graph: CountingContext, what: str) -> None:
 
 def degrees_by_dense_id(graph: CountingContext) -> Sharded:
     """Degrees by dense id, int64."""
-    oriented, executor, vertices = graph.prepared.graph, graph.executor, graph.prepared.vertices
-    vectors = oriented.order, oriented.out_degree, oriented.in_degree
+    oriented_graph, executor, vertices = graph.prepared.graph, graph.executor, graph.prepared.vertices
+    vectors = oriented_graph.order, oriented_graph.out_degree, oriented_graph.in_degree
     if graph.plan.shards == 1:
-        whole = graph.answers.submit_replicated(STAGE, _by_dense_id, *(vector.whole for vector in vectors))
-        return Sharded((0, graph.vertices), [whole])
+        degree_vector = graph.answers.submit_replicated(STAGE, _by_dense_id, *(vector.whole for vector in vectors))
+        return Sharded((0, graph.vertices), [degree_vector])
     executor, (order, *halves) = vectors_on_host(executor, STAGE, *vectors)
     calls = list(zip(*(half.parts for half in halves), strict=True))
     return permuted(
@@ -80,14 +80,14 @@ def adjacency(graph: CountingContext, vertices: Array, entries: int, order: Any 
     plan, executor, backend = graph.plan, graph.executor, graph.options.chosen_backend
     sizes = graph.prepared.sizes
     largest, copies = int(plan.scheme.block_bytes(sizes).max()), -(-int(sizes.edges.sum()) // max(1, graph.edges))
-    needed = LIST_BYTES * copies * entries + 12 * len(vertices) + 28 * plan.vertices + 2 * largest
-    if needed > plan.memory:
+    nbytes = LIST_BYTES * copies * entries + 12 * len(vertices) + 28 * plan.vertices + 2 * largest
+    if nbytes > plan.memory:
         raise InputError(
-            f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(needed)} "
+            f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(nbytes)} "
             f"while they are collected, more than the {format_size(plan.memory)} of one worker: it receives these "
             f"lists whole; ask for fewer vertices at a time, or raise {advice('memory')}"
         )
-    executor.store.set_task_memory(needed, plan.memory)
+    executor.store.set_task_memory(nbytes, plan.memory)
     order = graph.prepared.graph.order.whole if order is None else order
     rows = graph.answers.submit_replicated(STAGE, _rows_of_vertices, vertices, plan.vertices, backend)
     chunk = graph.tuning.update_chunk
@@ -106,16 +106,16 @@ def _rows_of_vertices(vertices: Array, size: int, backend: str) -> Array:
 
 def _keys(block: OrientedCSR, order: Array, rows: Array, chunk: int, backend: str) -> Array:
     """Keys row << 32 | neighbour of a block's edges that touch the chosen vertices, once from each end."""
-    found, sources = [], get_backend(backend).peel.rows(block)
+    lists, sources = [], get_backend(backend).peel.rows(block)
     xp = get_backend(backend).array
     for start in range(0, block.edges, chunk):
         part = slice(start, start + chunk)
         u, v = order.take(block.row_ids(sources[part])), order.take(block.column_ids(block.columns[part]))
         for vertices, neighbours in ((u, v), (v, u)):
-            of_vertices = rows.take(vertices)
-            chosen = of_vertices >= 0
-            found.append(of_vertices[chosen].astype("int64") << SHIFT | neighbours[chosen])
-    return xp.concatenate(found) if found else xp.empty(0, dtype="int64")
+            vertex_rows = rows.take(vertices)
+            mask = vertex_rows >= 0
+            lists.append(vertex_rows[mask].astype("int64") << SHIFT | neighbours[mask])
+    return xp.concatenate(lists) if lists else xp.empty(0, dtype="int64")
 
 
 def _lists(parts: list[Array], rows: int, entries: int, name: str, fact: str, copies: str) -> OrientedCSR:

@@ -79,10 +79,10 @@ class CliqueCount(Summarised):
 
 def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: Progress | None = None) -> CliqueCount:
     """Count cliques; see `Graph.cliques`."""
-    few, many = "a clique of two is an edge", "larger cliques are not built"
-    k = whole_number("k", k, *SIZES, few, many)
+    lower_reason, upper_reason = "a clique of two is an edge", "larger cliques are not built"
+    k = whole_number("k", k, *SIZES, lower_reason, upper_reason)
     bound = whole_number("bound", bound, 1, few="nothing could be counted")
-    began, report, work = time.perf_counter(), progress or silent, 0
+    start, report, work = time.perf_counter(), progress or silent, 0
     _refuse(graph)
     _within(bound, SIZES[0], graph.prepared.wedges, "at most ")
     if k == SIZES[0]:
@@ -96,32 +96,32 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
             words = work
             cliques, work = _level(graph, size, report)
         work = words
-    ended = time.perf_counter() - began
-    before = graph.prepared.seconds
-    seconds = {**before, "count": ended, "total": sum(before.values()) + ended}
+    elapsed = time.perf_counter() - start
+    stage_seconds = graph.prepared.seconds
+    seconds = {**stage_seconds, "count": elapsed, "total": sum(stage_seconds.values()) + elapsed}
     return CliqueCount(k, cliques, work, graph.vertices, graph.edges, seconds)
 
 
-def _within(bound: int, size: int, work: int, about: str = "") -> None:
+def _within(bound: int, size: int, work: int, prefix: str = "") -> None:
     """Log the work for cliques of a size; refuse work above the bound."""
     seconds = work / WORDS_A_SECOND
-    log.info("cliques of %d vertices: %s%.3g ANDs of 64-bit words, %.3g s of one thread", size, about, work, seconds)
+    log.info("cliques of %d vertices: %s%.3g ANDs of 64-bit words, %.3g s of one thread", size, prefix, work, seconds)
     if work > bound:
         raise InputError(
-            f"cliques of {size} vertices take {about}{work:.3g} ANDs of 64-bit words, more than the bound of "
+            f"cliques of {size} vertices take {prefix}{work:.3g} ANDs of 64-bit words, more than the bound of "
             f"{bound:.3g}: about {seconds / 3600:.3g} hours of one thread; give a larger bound"
         )
 
 
 def _refuse(graph: CountingContext) -> None:
     """Refuse other schemes, with the memory that `whole` needs."""
-    plan, whole = graph.plan, SCHEMES["whole"]
+    plan, scheme = graph.plan, SCHEMES["whole"]
     if plan.scheme.replicated and plan.cut == "rows":
         return
-    needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
+    nbytes = int(scheme.block_bytes(scheme.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(
         f"{option('partition', plan.partition)} divides the neighbourhood of a vertex between tasks: cliques are "
-        f"counted in the one block of `whole`, which needs at least {format_size(needs)} of each worker; prepare with "
+        f"counted in the one block of `whole`, which needs at least {format_size(nbytes)} of each worker; prepare with "
         f"{advice(partition='whole')}"
     )
 
@@ -138,17 +138,17 @@ def _memory(graph: CountingContext) -> int:
     from dasktc.backends.cuda import cliques as on_cuda
 
     plan, outward = graph.plan, graph.prepared.graph.out_degree.parts
-    longest = max(graph.executor.gather([graph.executor.submit("cliques", _longest, part) for part in outward]))
+    length = max(graph.executor.gather([graph.executor.submit("cliques", _longest, part) for part in outward]))
     on_device = graph.options.chosen_backend in ON_DEVICE
-    scratch = on_cuda.scratch_bytes(longest) if on_device else on_cpu.scratch_bytes(plan.vertices, longest)
-    needs = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch
-    if needs > plan.memory:
+    scratch = on_cuda.scratch_bytes(length) if on_device else on_cpu.scratch_bytes(plan.vertices, length)
+    nbytes = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch
+    if nbytes > plan.memory:
         raise InputError(
-            f"cliques need {format_size(needs)} for a task, {format_size(longest * longest / 8)} of it the bits of a "
-            f"row of {plural(longest, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
+            f"cliques need {format_size(nbytes)} for a task, {format_size(length * length / 8)} of it the bits of "
+            f"a row of {plural(length, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
             f"{advice('memory')}"
         )
-    return needs
+    return nbytes
 
 
 def _longest(degrees: Any) -> int:
@@ -163,8 +163,8 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     calls = ((block, size, split, splits, graph.options.chosen_backend) for split in range(splits))
     total: list[tuple[int, int, int, int]] = []
     report(f"cliques {size}", 0, splits)
-    with closing(graph.executor.map_unordered("cliques", _counted, calls)) as counted:
-        for numbers in counted:
+    with closing(graph.executor.map_unordered("cliques", _counted, calls)) as results:
+        for numbers in results:
             total.append(numbers)
             report(f"cliques {size}", len(total), splits)
     tasks, cliques, work, wedges = zip(*total, strict=True)

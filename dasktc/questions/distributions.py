@@ -62,16 +62,16 @@ class Summary(NamedTuple):
 
 def degree_bins(graph: CountingContext) -> pd.DataFrame:
     """Count the vertices in each bin of degrees; no triangle is counted. Columns "degree", "last" and "vertices"."""
-    oriented = graph.prepared.graph
-    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    oriented_graph = graph.prepared.graph
+    calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
     parts = graph.executor.gather(starmap(graph.executor, "vertex-bins", _binned_degrees, calls))
     return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
 
 
 def degree_facts(graph: CountingContext) -> tuple[int, int]:
     """Return the largest degree and Σ d·(d - 1)/2, the number of pairs of neighbours; no triangle is counted."""
-    oriented = graph.prepared.graph
-    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    oriented_graph = graph.prepared.graph
+    calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
     parts = graph.executor.gather(starmap(graph.executor, "degree-facts", _degree_facts, calls))
     return max((largest for largest, _ in parts), default=0), sum(pairs for _, pairs in parts)
 
@@ -92,24 +92,24 @@ def vertex_summary(graph: CountingContext) -> Summary:
     """
     import pandas as pd
 
-    executor, oriented, highest = graph.executor, graph.prepared.graph, graph.tuning.highest
+    executor, oriented_graph, highest = graph.executor, graph.prepared.graph, graph.tuning.highest
     counts, _ = triangles_by_id(graph)
-    vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
+    vectors = (counts, oriented_graph.out_degree, oriented_graph.in_degree, oriented_graph.order)
     calls = list(zip(*(vector.parts for vector in vectors), strict=True))
     parts = executor.gather(starmap(executor, "vertex-bins", partial(_vertices, highest), calls))
     sums = np.sum([bins for bins, _ in parts], axis=0)
     number = sums[0].astype(np.int64)
     means = sums[1:] / np.maximum(number, 1)
     rows = np.concatenate([rows for _, rows in parts], axis=1)
-    dense, degree, most = _of_highest(rows, highest)
-    named = {
+    dense, degree, top_counts = _of_highest(rows, highest)
+    columns = {
         "vertex": external_ids(graph, dense),
         "degree": degree,
-        "triangles": most,
-        "clustering": coefficients(most, degree, np.zeros_like(degree)),
+        "triangles": top_counts,
+        "clustering": coefficients(top_counts, degree, np.zeros_like(degree)),
     }
     bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
-    return Summary(bins, pd.DataFrame(named))
+    return Summary(bins, pd.DataFrame(columns))
 
 
 def edge_summary(graph: CountingContext) -> Summary:
@@ -128,8 +128,8 @@ def edge_summary(graph: CountingContext) -> Summary:
     rows = np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1)
     keys, support = _of_highest(rows, highest)
     high, low = unpack(keys, SHIFT)
-    named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
-    return Summary(_frame("support", {"edges": bins}), pd.DataFrame(named))
+    columns = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
+    return Summary(_frame("support", {"edges": bins}), pd.DataFrame(columns))
 
 
 def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
@@ -137,8 +137,8 @@ def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
     import pandas as pd
 
     last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
-    whole = pd.DataFrame({name: STARTS, "last": last, **columns})
-    bins: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
+    frame = pd.DataFrame({name: STARTS, "last": last, **columns})
+    bins: pd.DataFrame = frame[next(iter(columns.values())) > 0].reset_index(drop=True)
     return bins
 
 
@@ -194,8 +194,8 @@ def _edges(highest: int, part: Array) -> tuple[Array, Array]:
 
 def _candidates(values: Array, bins: Array, highest: int) -> Array:
     """Positions of all values above 0 that share a bin with one of the `highest` largest values."""
-    above = np.flatnonzero(bins[::-1].cumsum() >= highest)
-    first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
+    bin_numbers = np.flatnonzero(bins[::-1].cumsum() >= highest)
+    first = max(1, len(bins) - 1 - int(bin_numbers[0]) if len(bin_numbers) else 1)
     return array_module(values).flatnonzero(values >= int(STARTS[first]))
 
 
@@ -204,10 +204,10 @@ def _of_highest(rows: Array, highest: int) -> Array:
     names, values = rows[0], rows[-1]
     places = np.arange(len(values))
     if len(values) > highest:
-        least = np.partition(values, -highest)[-highest]
-        above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
-        missing = highest - len(above)
-        if len(equal) > missing:
-            equal = equal[names[equal].argpartition(missing - 1)[:missing]]
-        places = np.concatenate([above, equal])
+        threshold = np.partition(values, -highest)[-highest]
+        top_places, ties = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
+        count = highest - len(top_places)
+        if len(ties) > count:
+            ties = ties[names[ties].argpartition(count - 1)[:count]]
+        places = np.concatenate([top_places, ties])
     return rows[:, places[np.lexsort((names[places], -values[places]))]]

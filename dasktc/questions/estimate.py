@@ -162,30 +162,31 @@ def estimate(
 ) -> TriangleEstimate:
     """Estimate the triangles of a prepared graph; see `Graph.estimate`."""
     error, confidence, seed = check_options(error, confidence, seed)
-    began, report = time.perf_counter(), progress or silent
+    start, report = time.perf_counter(), progress or silent
     target: dict[str, Any] = {"error": error, "confidence": confidence, "seed": seed}
     graph.executor.store.set_task_memory(graph.plan.bytes_per_task, graph.plan.memory)
     report("sample", 0, 3)
-    counted = _wedges(graph)
-    wedges, z = sum(counted.values()), NormalDist().inv_cdf((1 + confidence) / 2)
-    if why := _never_pays(graph, wedges):
-        return _exact(graph, wedges, why, target, report, began)
+    wedge_counts = _wedges(graph)
+    wedges, z = sum(wedge_counts.values()), NormalDist().inv_cdf((1 + confidence) / 2)
+    if reason := _never_pays(graph, wedges):
+        return _exact(graph, wedges, reason, target, report, start)
     report("sample", 1, 3)
-    sampled, closed = _sample(graph, counted, PILOT, _key(seed, 0))
-    size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # `1 - error`: the next share may be less
-    pays = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
-    shares = f"{closed:,} of {plural(sampled, 'wedge')} of a first sample are closed"
-    if not pays:
-        asks = f"{plural(size, 'wedge')}" if size < wedges else "as many wedges as there are"
-        why = f"{shares}: an error of {error:g} asks for {asks}, whose test takes as long as the count"
-        return _exact(graph, wedges, why, target, report, began)
+    sample_size, closed_count = _sample(graph, wedge_counts, PILOT, _key(seed, 0))
+    # `1 - error`: the next share may be less.
+    size = _needed(wilson(closed_count, sample_size, SURE)[0] * (1 - error), error, z)
+    is_worthwhile = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
+    shares = f"{closed_count:,} of {plural(sample_size, 'wedge')} of a first sample are closed"
+    if not is_worthwhile:
+        demand = f"{plural(size, 'wedge')}" if size < wedges else "as many wedges as there are"
+        reason = f"{shares}: an error of {error:g} asks for {demand}, whose test takes as long as the count"
+        return _exact(graph, wedges, reason, target, report, start)
     report("sample", 2, 3)
-    sampled, closed = _sample(graph, counted, size, _key(seed, 1))
-    low, high = wilson(closed, sampled, z)
-    value = (2 * wedges * closed + sampled) // (2 * sampled)
+    sample_size, closed_count = _sample(graph, wedge_counts, size, _key(seed, 1))
+    low, high = wilson(closed_count, sample_size, z)
+    value = (2 * wedges * closed_count + sample_size) // (2 * sample_size)
     low, high = min(value, floor(wedges * low)), max(value, min(wedges, ceil(wedges * high)))
-    sample = {"value": value, "low": low, "high": high, "sampled": sampled, "closed": closed}
-    return _with_facts(graph, wedges, shares, target, began, **sample)
+    sample = {"value": value, "low": low, "high": high, "sampled": sample_size, "closed": closed_count}
+    return _with_facts(graph, wedges, shares, target, start, **sample)
 
 
 def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
@@ -217,9 +218,9 @@ def _needed(share: float, error: float, z: float) -> int:
 
 def _never_pays(graph: CountingContext, wedges: int) -> str:
     """Return why no sample can save time, whatever the share of closed wedges; "" if one may."""
-    least = 2 * SAMPLE_EDGES * PILOT
-    if graph.edges < least:
-        return f"{plural(graph.edges, 'edge')}: below {least:,} a first sample alone takes as long as the count"
+    minimum = 2 * SAMPLE_EDGES * PILOT
+    if graph.edges < minimum:
+        return f"{plural(graph.edges, 'edge')}: below {minimum:,} a first sample alone takes as long as the count"
     if wedges < 2 * PILOT:
         return f"{plural(wedges, 'wedge')}: a sample would be as many"
     if wedges > MOST:
@@ -249,35 +250,35 @@ def _wedges_of(triple: Triple, backend: str, index: OrientedCSR, table: Oriented
     return triple, wedges_of(index, table, triple.index == triple.table, get_backend(backend).array)
 
 
-def _sample(graph: CountingContext, counted: dict[Triple, int], size: int, key: int) -> tuple[int, int]:
+def _sample(graph: CountingContext, wedge_counts: dict[Triple, int], size: int, key: int) -> tuple[int, int]:
     """Test a sample of at least `size` wedges; return the numbers of tested and of closed wedges."""
-    wedges, backend = sum(counted.values()), graph.options.chosen_backend
+    wedges, backend = sum(wedge_counts.values()), graph.options.chosen_backend
     width = max(1, wedges // size)
     calls = (
         (triple, strata, backend, *(graph.blocks[place] for place in triple.places))
-        for triple, strata in _strata(counted, width, key, CHUNK[backend])
+        for triple, strata in _strata(wedge_counts, width, key, CHUNK[backend])
     )
-    tested = list(graph.executor.map_unordered("sample", _tested, calls))
-    sampled, closed = (sum(numbers) for numbers in zip(*tested, strict=True))
-    whole, last = divmod(wedges, width)
-    if not whole <= sampled <= whole + (last > 0) or closed > sampled:
+    results = list(graph.executor.map_unordered("sample", _tested, calls))
+    sample_size, closed_count = (sum(numbers) for numbers in zip(*results, strict=True))
+    full_strata, last = divmod(wedges, width)
+    if not full_strata <= sample_size <= full_strata + (last > 0) or closed_count > sample_size:
         raise CountError(
-            f"{plural(sampled, 'wedge was', 'wedges were')} tested, of strata of {width:,} in {wedges:,}: some were "
-            "lost or repeated; run again, and report this with the output of `dasktc info`"
+            f"{plural(sample_size, 'wedge was', 'wedges were')} tested, of strata of {width:,} in {wedges:,}: some "
+            "were lost or repeated; run again, and report this with the output of `dasktc info`"
         )
-    return sampled, closed
+    return sample_size, closed_count
 
 
-def _strata(counted: dict[Triple, int], width: int, key: int, chunk: int) -> Iterator[tuple[Triple, Strata]]:
+def _strata(wedge_counts: dict[Triple, int], width: int, key: int, chunk: int) -> Iterator[tuple[Triple, Strata]]:
     """Yield the strata that overlap each triple, at most `chunk` per task."""
-    before = 0
-    for triple, wedges in counted.items():
-        first, end = before // width, -(-(before + wedges) // width)
+    offset = 0
+    for triple, wedges in wedge_counts.items():
+        first, end = offset // width, -(-(offset + wedges) // width)
         if wedges:
             for start in range(first, end, chunk):
-                strata = Strata(start, min(end, start + chunk), before, width, key, triple.index == triple.table)
+                strata = Strata(start, min(end, start + chunk), offset, width, key, triple.index == triple.table)
                 yield triple, strata
-        before += wedges
+        offset += wedges
 
 
 def _tested(
@@ -290,25 +291,25 @@ def _tested(
 
 
 def _exact(
-    graph: CountingContext, wedges: int, why: str, target: dict[str, Any], report: Progress, began: float
+    graph: CountingContext, wedges: int, reason: str, target: dict[str, Any], report: Progress, start: float
 ) -> TriangleEstimate:
     """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
     sample = {"value": number, "low": number, "high": number, "sampled": 0, "closed": 0}
-    return _with_facts(graph, wedges, why, target, began, **sample)
+    return _with_facts(graph, wedges, reason, target, start, **sample)
 
 
 def _with_facts(
-    graph: CountingContext, wedges: int, why: str, target: dict[str, Any], began: float, **sample: int
+    graph: CountingContext, wedges: int, reason: str, target: dict[str, Any], start: float, **sample: int
 ) -> TriangleEstimate:
     """Make the estimate of a sample, which is exact if nothing was sampled."""
-    prepared, before = graph.prepared, graph.prepared.seconds
-    seconds = {**before, "count": time.perf_counter() - began}
+    prepared, stage_seconds = graph.prepared, graph.prepared.seconds
+    seconds = {**stage_seconds, "count": time.perf_counter() - start}
     return TriangleEstimate(
         **sample,
         **target,
         exact=not sample["sampled"],
-        why=why,
+        why=reason,
         wedges=wedges,
         vertices=graph.vertices,
         edges=graph.edges,
@@ -318,5 +319,5 @@ def _with_facts(
         backend=graph.options.chosen_backend,
         partition=graph.plan.partition,
         workers=len(graph.executor.worker_threads),
-        seconds={**seconds, "total": sum(before.values()) + time.perf_counter() - began},
+        seconds={**seconds, "total": sum(stage_seconds.values()) + time.perf_counter() - start},
     )

@@ -70,9 +70,9 @@ def average_clustering(graph: CountingContext) -> float:
 
 def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are adjacent; see `Graph.transitivity`."""
-    oriented, executor = graph.prepared.graph, graph.executor
-    of_shards = zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
-    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *degrees) for degrees in of_shards]))
+    oriented_graph, executor = graph.prepared.graph, graph.executor
+    shard_degrees = zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
+    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *degrees) for degrees in shard_degrees]))
     return 3 * known_triangles(graph) / pairs if pairs else 0.0
 
 

@@ -84,20 +84,20 @@ def motifs(
 
 def _induced(counts: dict[str, int]) -> dict[str, int]:
     """Take away the kinds that are parts of others, beginning with the cliques."""
-    only = dict(counts)
+    induced_counts = dict(counts)
     for kind in reversed(KINDS):
         for part, times in PARTS.get(kind, {}).items():
-            only[part] -= times * only[kind]
-    fact = ", ".join(f"{number:,} of kind {kind}" for kind, number in only.items() if number < 0)
+            induced_counts[part] -= times * induced_counts[kind]
+    fact = ", ".join(f"{number:,} of kind {kind}" for kind, number in induced_counts.items() if number < 0)
     refuse_unless(not fact, f"four-vertex subgraphs disagree, there would be {fact}")
-    return only
+    return induced_counts
 
 
 def _of_vertices(graph: CountingContext) -> tuple[int, int]:
     """Return Σ d·(d - 1)·(d - 2)/6 and Σ t(v)·(d(v) - 2)."""
-    executor, oriented = graph.executor, graph.prepared.graph
+    executor, oriented_graph = graph.executor, graph.prepared.graph
     counts, _ = triangles_by_id(graph)
-    calls = zip(counts.parts, oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
+    calls = zip(counts.parts, oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
     return _added(executor.gather(starmap(executor, STAGE, _sums_of_vertices, list(calls))))
 
 
@@ -109,9 +109,9 @@ def _sums_of_vertices(triangles: Array, out_degree: Array, in_degree: Array) -> 
             *(part.tolist() for part in np.unique(on_host(degrees), return_counts=True)), strict=True
         )
     )
-    others = degrees - 2  # negative only where there is no triangle
+    factors = degrees - 2  # negative only where there is no triangle
     low, high = triangles & ((1 << HALF) - 1), triangles >> HALF
-    return stars, _total(low * others) + (_total(high * others) << HALF)
+    return stars, _total(low * factors) + (_total(high * factors) << HALF)
 
 
 def _of_edges(graph: CountingContext, supports: dict[Any, Any]) -> tuple[int, int]:
@@ -142,9 +142,9 @@ def _added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _cycles(graph: CountingContext) -> int:
     """Count the cycles of four vertices, on the CPU of every worker, over ids by descending degree."""
-    executor, oriented, vertices = graph.executor, graph.prepared.graph, graph.vertices
+    executor, oriented_graph, vertices = graph.executor, graph.prepared.graph, graph.vertices
     backend, splits = graph.options.chosen_backend, SPLITS * len(executor.worker_threads)
-    ranks = executor.submit(STAGE, _ranks, oriented.out_degree.whole, oriented.in_degree.whole, backend)
+    ranks = executor.submit(STAGE, _ranks, oriented_graph.out_degree.whole, oriented_graph.in_degree.whole, backend)
     lists = adjacency(graph, np.arange(vertices), 2 * graph.edges, ranks)
     calls = [(lists, split, splits) for split in range(splits)]
     return sum(executor.gather(starmap(executor, STAGE, _cycles_of_share, calls)))

@@ -98,30 +98,32 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
     CountError
         A check failed: there is no result.
     """
-    how = _how(graph)
-    result = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
+    settings = _how(graph)
+    result = graph.executor.submit("truss", _truss, settings, k, list(graph.blocks.values()))
     (block,), (values,), facts = graph.executor.transpose("truss", [result], 3)
     return block, values, graph.executor.gather(facts)[0]
 
 
 def core_vector(graph: CountingContext) -> Sharded:
     """Compute core numbers on one worker, by the ids of the blocks, in the shards of the vertices."""
-    how = _how(graph, trusses=False)
-    result = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
+    settings = _how(graph, trusses=False)
+    result = graph.executor.submit("cores", _cores, settings, list(graph.blocks.values()))
     return in_shards(graph.executor, "cores", result, graph.prepared.graph.order.starts)
 
 
 def fits_one_worker(graph: CountingContext, more: int = 0) -> bool:
     """Whether one worker can peel the edges, with `more` bytes an edge."""
     backend = graph.executor.backend.name
-    _, needed = _kernel_and_bytes(graph, backend, _threads(graph))
-    return graph.edges <= graph.tuning.peeled_edges and needed + more * graph.edges <= graph.plan.memory
+    _, nbytes = _kernel_and_bytes(graph, backend, _threads(graph))
+    return graph.edges <= graph.tuning.peeled_edges and nbytes + more * graph.edges <= graph.plan.memory
 
 
 def trussness_in_blocks(graph: CountingContext) -> dict[Block, Any]:
     """Compute the trussness of every edge on one worker: a handle of an array of int32 for each block."""
     executor, places = graph.executor, list(graph.blocks)
-    result = executor.submit("truss", _trussness_in_blocks, _how(graph, more=PLACED), list(graph.blocks.values()))
+    result = executor.submit(
+        "truss", _trussness_in_blocks, _how(graph, extra_bytes=PLACED), list(graph.blocks.values())
+    )
     return dict(zip(places, [array for (array,) in executor.transpose("truss", [result], len(places))], strict=True))
 
 
@@ -129,7 +131,7 @@ def _threads(graph: CountingContext) -> int:
     return graph.answers.threads_of_a_call if graph.executor.backend.name == "cpu" else 1
 
 
-def _how(graph: CountingContext, trusses: bool = True, more: int = 0) -> _How:
+def _how(graph: CountingContext, trusses: bool = True, extra_bytes: int = 0) -> _How:
     """Reserve the memory of the single call that computes trusses or cores, or refuse it."""
     plan, executor, threads = graph.plan, graph.executor, _threads(graph)
     backend = executor.backend.name
@@ -138,17 +140,17 @@ def _how(graph: CountingContext, trusses: bool = True, more: int = 0) -> _How:
             f"the graph has {plural(graph.edges, 'edge')}, but one worker peels at most "
             f"{graph.tuning.peeled_edges:,}: prepare a part of it"
         )
-    kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
-    needed += more * graph.edges
-    if needed > plan.memory:
+    kernel, nbytes = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
+    nbytes += extra_bytes * graph.edges
+    if nbytes > plan.memory:
         raise InputError(
-            f"peeling {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than the "
+            f"peeling {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker, more than the "
             f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
             f"vertex; raise {advice('memory')}, or take a larger worker"
         )
-    executor.store.set_task_memory(needed, plan.memory)
-    dropped = graph.edges < graph.prepared.graph.edges
-    facts = graph.vertices, graph.edges, dropped, graph.folder_of_copies, graph.tuning
+    executor.store.set_task_memory(nbytes, plan.memory)
+    has_dropped_edges = graph.edges < graph.prepared.graph.edges
+    facts = graph.vertices, graph.edges, has_dropped_edges, graph.folder_of_copies, graph.tuning
     return _How(executor.backend, kernel, threads, *facts)
 
 
@@ -161,9 +163,9 @@ def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tup
     size = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
         scratch = support_scratch_bytes(backend, kernel, size, GraphBounds(edges, ordered=True))
-        need = nbytes + max(peel, threads * (4 * edges + scratch))
-        if need <= plan.memory:
-            return kernel, need
+        total = nbytes + max(peel, threads * (4 * edges + scratch))
+        if total <= plan.memory:
+            return kernel, total
     return VISITED, nbytes + max(peel, threads * support_bytes(backend, edges, vertices))
 
 
@@ -183,188 +185,192 @@ def _bytes_of_one_block(graph: CountingContext) -> int:
 # on the worker
 
 
-def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
-    whole = _together(how, blocks)
-    cores = how.backend.peel.cores(whole, 0, MOST)
-    if whole.members is None:
-        return cores[: how.vertices]  # a block may have rows without a vertex
-    placed = how.backend.array.zeros(how.vertices, dtype="int32")
-    placed[whole.members] = cores
-    return placed
+def _cores(settings: _How, blocks: list[OrientedCSR]) -> Array:
+    joined_block = _together(settings, blocks)
+    cores = settings.backend.peel.cores(joined_block, 0, MOST)
+    if joined_block.members is None:
+        return cores[: settings.vertices]  # a block may have rows without a vertex
+    core_numbers = settings.backend.array.zeros(settings.vertices, dtype="int32")
+    core_numbers[joined_block.members] = cores
+    return core_numbers
 
 
-def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
-    whole = _together(how, blocks)
-    if how.dropped:
-        whole, _ = _cut(how, whole, how.backend.array.ones(whole.edges, dtype=bool))
-    block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
-    vertices = block.rows if block.members is not None else how.vertices
+def _truss(settings: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
+    joined_block = _together(settings, blocks)
+    if settings.dropped:
+        joined_block, _ = _cut(settings, joined_block, settings.backend.array.ones(joined_block.edges, dtype=bool))
+    block, values = _decomposed(settings, joined_block) if k is None else _k_truss(settings, joined_block, k)
+    vertices = block.rows if block.members is not None else settings.vertices
     largest, total = (int(values.max()), int(values.sum(dtype="int64"))) if block.edges else (0, 0)
     return [block, values, Facts(vertices, block.edges, largest, total)]
 
 
-def _trussness_in_blocks(how: _How, blocks: list[OrientedCSR]) -> list[Array]:
-    whole, trussness = _decomposed(how, _together(how, blocks))
-    keys = _keys_of(how, whole)
+def _trussness_in_blocks(settings: _How, blocks: list[OrientedCSR]) -> list[Array]:
+    joined_block, trussness = _decomposed(settings, _together(settings, blocks))
+    keys = _keys_of(settings, joined_block)
     order = keys.argsort()
     keys, trussness = keys[order], trussness[order]
-    return [trussness[keys.searchsorted(_keys_of(how, block))] for block in blocks]
+    return [trussness[keys.searchsorted(_keys_of(settings, block))] for block in blocks]
 
 
-def _keys_of(how: _How, block: OrientedCSR) -> Array:
+def _keys_of(settings: _How, block: OrientedCSR) -> Array:
     """Return the key of each edge of a block, whichever way it points."""
-    xp, shift = how.backend.array, shift_of(how.vertices)
-    u, v = block.row_ids(how.backend.peel.rows(block)), block.column_ids(block.columns)
+    xp, shift = settings.backend.array, shift_of(settings.vertices)
+    u, v = block.row_ids(settings.backend.peel.rows(block)), block.column_ids(block.columns)
     return pack(xp.maximum(u, v), xp.minimum(u, v), shift)
 
 
-def _together(how: _How, parts: list[OrientedCSR]) -> OrientedCSR:
+def _together(settings: _How, parts: list[OrientedCSR]) -> OrientedCSR:
     """Join all edges to one block in an order in which columns are below their rows: usually the existing order."""
     blocks = list(parts)  # the inputs of a task must not be modified
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
-    shift = shift_of(how.vertices)
-    keys, ordered = [], all(block.ordered for block in blocks)
+    shift = shift_of(settings.vertices)
+    keys, is_ordered = [], all(block.ordered for block in blocks)
     for number, block in enumerate(blocks):
-        keys.append(_keys_of(how, block))
+        keys.append(_keys_of(settings, block))
         blocks[number] = None  # type: ignore[call-overload]
         del block
-    joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
-    fact = f"the blocks hold {len(joined):,} different edges, but the plan {how.edges:,}"
-    refuse_unless(len(joined) == how.edges, fact, how.copies)
-    if not ordered:
-        joined, members = _by_degree(how, joined, shift)
-    edges = how.backend.edges
-    return OrientedCSR(*edges.rows(joined, 0, how.vertices, 1 << shift), ordered=True, members=members)
+    edge_keys, members = distinct(keys, 1 << (2 * shift), settings.backend), None
+    fact = f"the blocks hold {len(edge_keys):,} different edges, but the plan {settings.edges:,}"
+    refuse_unless(len(edge_keys) == settings.edges, fact, settings.copies)
+    if not is_ordered:
+        edge_keys, members = _by_degree(settings, edge_keys, shift)
+    edges = settings.backend.edges
+    return OrientedCSR(*edges.rows(edge_keys, 0, settings.vertices, 1 << shift), ordered=True, members=members)
 
 
-def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
+def _by_degree(settings: _How, keys: Array, shift: int) -> tuple[Array, Array]:
     """Return keys over ranks by descending degree, and the id of each rank."""
-    xp = how.backend.array
+    xp = settings.backend.array
     high, low = keys >> shift, keys & ((1 << shift) - 1)
-    degree = xp.bincount(high, minlength=how.vertices) + xp.bincount(low, minlength=how.vertices)
+    degree = xp.bincount(high, minlength=settings.vertices) + xp.bincount(low, minlength=settings.vertices)
     members = xp.argsort(-degree).astype("int32")
-    rank = xp.empty(how.vertices, dtype="int64")
-    rank[members] = xp.arange(how.vertices, dtype="int64")
+    rank = xp.empty(settings.vertices, dtype="int64")
+    rank[members] = xp.arange(settings.vertices, dtype="int64")
     u, v = rank[high], rank[low]
     keys = pack(xp.maximum(u, v), xp.minimum(u, v), shift)
-    return how.backend.sort(keys, 1 << (2 * shift)), members
+    return settings.backend.sort(keys, 1 << (2 * shift)), members
 
 
-def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
+def _cut(settings: _How, block: OrientedCSR, mask: Array) -> tuple[OrientedCSR, Array]:
     """Return a block of the remaining edges over the vertices that have one, and the positions of these edges."""
-    xp = how.backend.array
-    places = xp.flatnonzero(stays)
-    rows, columns = how.backend.peel.rows(block)[places], block.columns[places]
-    present = xp.zeros(block.rows, dtype=bool)
-    present[rows] = True
-    present[columns] = True
-    number = xp.cumsum(present, dtype="int32")
+    xp = settings.backend.array
+    places = xp.flatnonzero(mask)
+    rows, columns = settings.backend.peel.rows(block)[places], block.columns[places]
+    is_vertex = xp.zeros(block.rows, dtype=bool)
+    is_vertex[rows] = True
+    is_vertex[columns] = True
+    number = xp.cumsum(is_vertex, dtype="int32")
     number -= 1
-    members = xp.flatnonzero(present)
+    members = xp.flatnonzero(is_vertex)
     keys = pack(number[rows], number[columns], SHIFT)
-    arrays = how.backend.edges.rows(keys, 0, len(members), 1 << SHIFT)
+    arrays = settings.backend.edges.rows(keys, 0, len(members), 1 << SHIFT)
     return OrientedCSR(*arrays, ordered=True, members=block.row_ids(members).astype("int32")), places
 
 
-def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
+def _core(settings: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
     """Return the core of that degree and the positions of its edges (None: all edges)."""
-    inside = how.backend.peel.cores(block, degree - 1, degree - 1) < 0
-    if bool(inside.all()):
+    membership = settings.backend.peel.cores(block, degree - 1, degree - 1) < 0
+    if bool(membership.all()):
         return block, None
-    stays = inside[block.columns]
-    stays &= inside[how.backend.peel.rows(block)]
-    return _cut(how, block, stays)
+    mask = membership[block.columns]
+    mask &= membership[settings.backend.peel.rows(block)]
+    return _cut(settings, block, mask)
 
 
-def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
+def _supports(settings: _How, block: OrientedCSR) -> tuple[Array, int]:
     """Count the triangles of each edge, int32, and of the block, on all threads."""
-    xp, backend = how.backend.array, how.backend
+    xp, backend = settings.backend.array, settings.backend
     if not block.edges:
         return xp.zeros(0, dtype="int32"), 0
-    splits = how.threads if block.edges >= how.tuning.shared_count else 1
+    splits = settings.threads if block.edges >= settings.tuning.shared_count else 1
 
     def count(split: int) -> tuple[Array, int, int]:
-        job, sums = Job(ONE, split, splits, how.kernel, how.backend.name), None
-        task = BlockTask(block, block, block, split, splits, how.kernel)
+        job, sums = Job(ONE, split, splits, settings.kernel, settings.backend.name), None
+        task = BlockTask(block, block, block, split, splits, settings.kernel)
         triangles = wedges = 0
-        for supports, more, walked in in_halves(lambda part: backend.support(part, how.kernel), task, job):
+        for supports, part_triangles, part_wedges in in_halves(
+            lambda part: backend.support(part, settings.kernel), task, job
+        ):
             sums = supports[0] if sums is None else sums + supports[0]
-            triangles, wedges = triangles + more, wedges + walked
+            triangles, wedges = triangles + part_triangles, wedges + part_wedges
         return sums, triangles, wedges
 
-    splits_counted = results(splits, (partial(count, split) for split in range(splits)), splits)
-    supports, triangles = splits_counted[0][0], sum(number for _, number, _ in splits_counted)
-    for more, _, _ in splits_counted[1:]:
-        supports += more
+    split_results = results(splits, (partial(count, split) for split in range(splits)), splits)
+    supports, triangles = split_results[0][0], sum(number for _, number, _ in split_results)
+    for addend, _, _ in split_results[1:]:
+        supports += addend
     lengths = xp.diff(block.offsets)
-    walked, expected = sum(number for _, _, number in splits_counted), int(lengths[block.columns].sum())
-    refuse_unless(walked == expected, f"the count handled {plural(walked, 'wedge')}, but the rows have {expected:,}")
+    wedge_sum, expected = sum(number for _, _, number in split_results), int(lengths[block.columns].sum())
+    refuse_unless(
+        wedge_sum == expected, f"the count handled {plural(wedge_sum, 'wedge')}, but the rows have {expected:,}"
+    )
     refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 per triangle")
     return supports, triangles
 
 
-def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+def _peeled(settings: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
     """Peel the trusses; whenever the backend stops early, cut out the remaining edges and continue with them."""
-    peeled = how.backend.peel.trusses(block, supports, first, last)
-    if peeled.following is None:
-        return peeled
-    rest, places = _cut(how, block, peeled.levels < 0)
-    remainder = _peeled(how, rest, peeled.left[places], peeled.following, last)
-    peeled.levels[places] = remainder.levels
-    peeled.left[places] = remainder.left
-    return Peeled(peeled.levels, peeled.left, peeled.triangles + remainder.triangles)
+    result = settings.backend.peel.trusses(block, supports, first, last)
+    if result.following is None:
+        return result
+    rest, places = _cut(settings, block, result.levels < 0)
+    remainder = _peeled(settings, rest, result.left[places], result.following, last)
+    result.levels[places] = remainder.levels
+    result.left[places] = remainder.left
+    return Peeled(result.levels, result.left, result.triangles + remainder.triangles)
 
 
-def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
+def _decomposed(settings: _How, joined_block: OrientedCSR) -> tuple[OrientedCSR, Array]:
     """Compute the trussness of every edge: 2 outside the 2-core and for edges without triangles."""
-    xp = how.backend.array
-    trussness = xp.full(whole.edges, 2, dtype="int32")
-    inside, places = _core(how, whole, 2)
-    supports, triangles = _supports(how, inside)
-    closed = supports > 0
-    if not bool(closed.all()):
-        inside, inner = _cut(how, inside, closed)
-        supports, places = supports[inner], inner if places is None else places[inner]
-    if inside.edges:
-        peeled = _peeled(how, inside, supports, 1, MOST)
+    xp = settings.backend.array
+    trussness = xp.full(joined_block.edges, 2, dtype="int32")
+    core, places = _core(settings, joined_block, 2)
+    supports, triangles = _supports(settings, core)
+    mask = supports > 0
+    if not bool(mask.all()):
+        core, core_places = _cut(settings, core, mask)
+        supports, places = supports[core_places], core_places if places is None else places[core_places]
+    if core.edges:
+        result = _peeled(settings, core, supports, 1, MOST)
         refuse_unless(
-            peeled.triangles == triangles,
-            f"{plural(peeled.triangles, 'triangle was', 'triangles were')} peeled, but {triangles:,} counted",
+            result.triangles == triangles,
+            f"{plural(result.triangles, 'triangle was', 'triangles were')} peeled, but {triangles:,} counted",
         )
-        values = peeled.levels + 2
+        values = result.levels + 2
         if places is None:
             trussness = values
         else:
             trussness[places] = values
-    return whole, trussness
+    return joined_block, trussness
 
 
-def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]:
+def _k_truss(settings: _How, joined_block: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]:
     """Compute the k-truss and the triangles of its edges."""
     if k <= 2:
-        return whole, _supports(how, whole)[0]
-    block, least = whole, k - 2
+        return joined_block, _supports(settings, joined_block)[0]
+    block, threshold = joined_block, k - 2
     while True:
-        block, _ = _core(how, block, k - 1)
-        supports, triangles = _supports(how, block)
-        stays = supports >= least
-        goes = block.edges - int(stays.sum())
-        if not goes:
+        block, _ = _core(settings, block, k - 1)
+        supports, triangles = _supports(settings, block)
+        mask = supports >= threshold
+        removals = block.edges - int(mask.sum())
+        if not removals:
             return block, supports
-        if how.tuning.recount * goes < block.edges:
+        if settings.tuning.recount * removals < block.edges:
             break
-        block, places = _cut(how, block, stays)
-        if least == 1:  # no other edge had a triangle with the removed ones
+        block, places = _cut(settings, block, mask)
+        if threshold == 1:  # no other edge had a triangle with the removed ones
             return block, supports[places]
-    peeled = _peeled(how, block, supports, least - 1, least - 1)
-    stays = peeled.levels < 0
-    block, places = _cut(how, block, stays)
-    supports = peeled.left[places]
-    remaining = int(supports.sum(dtype="int64"))
+    result = _peeled(settings, block, supports, threshold - 1, threshold - 1)
+    mask = result.levels < 0
+    block, places = _cut(settings, block, mask)
+    supports = result.left[places]
+    incidences = int(supports.sum(dtype="int64"))
     refuse_unless(
-        3 * (triangles - peeled.triangles) == remaining,
-        f"{plural(triangles, 'triangle was', 'triangles were')} counted, {peeled.triangles:,} peeled, and edges have "
-        f"{remaining:,} left together",
+        3 * (triangles - result.triangles) == incidences,
+        f"{plural(triangles, 'triangle was', 'triangles were')} counted, {result.triangles:,} peeled, and edges have "
+        f"{incidences:,} left together",
     )
     return block, supports

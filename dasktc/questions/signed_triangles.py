@@ -23,7 +23,7 @@ from dasktc.questions.survey import TaskArrays, edge_columns, over_tasks
 __all__ = ["KINDS", "signed_triangles"]
 
 Array = Any
-KINDS = tuple("+" * (3 - negative) + "-" * negative for negative in range(4))
+KINDS = tuple("+" * (3 - minuses) + "-" * minuses for minuses in range(4))
 """Kinds by the number of negative edges."""
 
 
@@ -41,17 +41,17 @@ class SignCounts:
         (signs,) = arrays.edges
         codes = []
         for values in signs:
-            wrong = np.flatnonzero((values != 1) & (values != -1))
-            if len(wrong):
+            errors = np.flatnonzero((values != 1) & (values != -1))
+            if len(errors):
                 raise InputError(
-                    f"column {shown(self.name)} has the value {values[wrong[0]]}: signs are 1 and -1; map others"
+                    f"column {shown(self.name)} has the value {values[errors[0]]}: signs are 1 and -1; map others"
                 )
             codes.append(np.where(values > 0, 1, 2).astype(np.uint8))
         counts, wedges = edge_values.codes(task, (codes[0], codes[1], codes[2]))
-        by_kind = np.zeros(len(KINDS), np.int64)
+        kind_counts = np.zeros(len(KINDS), np.int64)
         for edges in product((1, 2), repeat=3):
-            by_kind[sum(edges) - 3] += counts[edges[0] << 4 | edges[1] << 2 | edges[2]]
-        return by_kind, int(by_kind.sum()), wedges
+            kind_counts[sum(edges) - 3] += counts[edges[0] << 4 | edges[1] << 2 | edges[2]]
+        return kind_counts, int(kind_counts.sum()), wedges
 
 
 def signed_triangles(graph: CountingContext, sign: str, progress: Progress | None = None) -> dict[str, int]:
@@ -61,8 +61,8 @@ def signed_triangles(graph: CountingContext, sign: str, progress: Progress | Non
         raise InputError(f"column {shown(sign)} is text: signs are the numbers 1 and -1; map it to these")
     counts = np.zeros(len(KINDS), np.int64)
     nbytes = 64 * int(graph.prepared.sizes.columns.max()) + 16 * int(graph.prepared.sizes.edges.max())
-    for of_task in over_tasks(graph, "signed triangles", SignCounts(sign), [], [column], nbytes, progress):
-        counts = SUM.combine([counts, of_task])
-    by_kind = counts.tolist()
-    balanced, unbalanced = sum(by_kind[::2]), sum(by_kind[1::2])
-    return {**dict(zip(KINDS, by_kind, strict=True)), "balanced": balanced, "unbalanced": unbalanced}
+    for task_counts in over_tasks(graph, "signed triangles", SignCounts(sign), [], [column], nbytes, progress):
+        counts = SUM.combine([counts, task_counts])
+    kind_counts = counts.tolist()
+    balanced_count, unbalanced_count = sum(kind_counts[::2]), sum(kind_counts[1::2])
+    return {**dict(zip(KINDS, kind_counts, strict=True)), "balanced": balanced_count, "unbalanced": unbalanced_count}

@@ -89,20 +89,20 @@ class Measure(NamedTuple):
     weight: Callable[[Array], Array] | None = None
 
 
-def _jaccard(common: Array, degrees: Array, others: Array) -> Array:
-    return common / (degrees + others - common)
+def _jaccard(common: Array, degrees: Array, other_degrees: Array) -> Array:
+    return common / (degrees + other_degrees - common)
 
 
-def _overlap(common: Array, degrees: Array, others: Array) -> Array:
-    return common / array_module(degrees).minimum(degrees, others)
+def _overlap(common: Array, degrees: Array, other_degrees: Array) -> Array:
+    return common / array_module(degrees).minimum(degrees, other_degrees)
 
 
-def _cosine(common: Array, degrees: Array, others: Array) -> Array:
-    return common / array_module(degrees).sqrt(degrees * others)
+def _cosine(common: Array, degrees: Array, other_degrees: Array) -> Array:
+    return common / array_module(degrees).sqrt(degrees * other_degrees)
 
 
-def _sorensen(common: Array, degrees: Array, others: Array) -> Array:
-    return 2 * common / (degrees + others)
+def _sorensen(common: Array, degrees: Array, other_degrees: Array) -> Array:
+    return 2 * common / (degrees + other_degrees)
 
 
 def _sum(common: Array, *_: Array) -> Array:
@@ -164,8 +164,8 @@ def similarity(
         frames, rows = _most_similar(graph, name, top, bound, kind)
         return numbered(graph, frames, rows, kind, ("src", "dst"), {name: _dtype(name)})
     refuse_frame(graph, kind)
-    by_place, total, of_edges = _of_edges(graph, name)
-    return edge_answer(graph, by_place, name, kind, total=total, measure=of_edges)
+    edge_values, total, edge_measure = _of_edges(graph, name)
+    return edge_answer(graph, edge_values, name, kind, total=total, measure=edge_measure)
 
 
 def similarity_frames(
@@ -188,8 +188,8 @@ def similarity_frames(
     if top is not None:
         frames, rows = _most_similar(graph, name, top, bound, PANDAS)
     else:
-        by_place, total, of_edges = _of_edges(graph, name)
-        frames, rows = partitions(graph, by_place, name, total=total, measure=of_edges)
+        edge_values, total, edge_measure = _of_edges(graph, name)
+        frames, rows = partitions(graph, edge_values, name, total=total, measure=edge_measure)
     return text_of_labels(graph, frames), sum(rows)
 
 
@@ -206,8 +206,8 @@ def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, An
     if measure.weight is not None:
         return _weighted_supports(graph, measure.weight), None, EdgeMeasure(_from_bits, "float64", real=True)
     supports, count = known_edges(graph)
-    of_edges = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
-    return supports, 3 * count, of_edges
+    edge_measure = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
+    return supports, 3 * count, edge_measure
 
 
 def _from_bits(numbers: Array, *_: Array) -> Array:
@@ -224,37 +224,37 @@ def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array])
         there add up.
     """
     refuse_shards(graph, "a weight")
-    executor, plan, oriented = graph.executor, graph.plan, graph.prepared.graph
-    kernel, needed = _kernel_and_bytes(graph)
-    executor.store.set_task_memory(needed, plan.memory)
-    degrees = oriented.out_degree.whole, oriented.in_degree.whole
+    executor, plan, oriented_graph = graph.executor, graph.plan, graph.prepared.graph
+    kernel, nbytes = _kernel_and_bytes(graph)
+    executor.store.set_task_memory(nbytes, plan.memory)
+    degrees = oriented_graph.out_degree.whole, oriented_graph.in_degree.whole
     weights = graph.answers.submit_replicated(STAGE, _weights, weight, *degrees)
     backend, blocks = graph.options.chosen_backend, graph.blocks
     calls = [(job, weights, *(blocks[place] for place in job.triple.places)) for job in jobs(plan, kernel, backend)]
-    folded = graph.answers.fold_unordered(STAGE, _task, calls, lambda job: sorted(set(job.triple.places)), SUM)
-    records: list[Record] = folded[0]
+    results = graph.answers.fold_unordered(STAGE, _task, calls, lambda job: sorted(set(job.triple.places)), SUM)
+    records: list[Record] = results[0]
     check(records, plan, graph.prepared.wedges)
     graph.counted.agree(sum(record.count.triangles for record in records))
     zeros = {  # blocks whose triples have no wedge are in no task
-        place: executor.submit(STAGE, _zeros, blocks[place], backend) for place in blocks.keys() - folded[1].keys()
+        place: executor.submit(STAGE, _zeros, blocks[place], backend) for place in blocks.keys() - results[1].keys()
     }
-    return dict(sorted((folded[1] | zeros).items()))
+    return dict(sorted((results[1] | zeros).items()))
 
 
 def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     """Return the kernel that counts before a device lists, and the bytes of a task, or refuse them."""
     plan, sizes = graph.plan, graph.prepared.sizes
-    kernel, needed = kernel_and_bytes(graph)
+    kernel, nbytes = kernel_and_bytes(graph)
     edges = min(3, sizes.edges.size) * int(sizes.edges.max())
-    of_edge = DEVICE_BYTES if graph.options.chosen_backend in ON_DEVICE else 8
-    needed += of_edge * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max())) + 8 * plan.vertices
-    if needed > plan.memory:
+    edge_bytes = DEVICE_BYTES if graph.options.chosen_backend in ON_DEVICE else 8
+    nbytes += edge_bytes * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max())) + 8 * plan.vertices
+    if nbytes > plan.memory:
         raise InputError(
-            f"a task that adds up weights needs {format_size(needed)} at n = {plan.parts}, more than the "
+            f"a task that adds up weights needs {format_size(nbytes)} at n = {plan.parts}, more than the "
             f"{format_size(plan.memory)} of one worker: it keeps a float64 for every edge; prepare with "
             f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
-    return kernel, min(plan.memory, needed + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
+    return kernel, min(plan.memory, nbytes + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
 
 
 def _weights(weight: Callable[[Array], Array], out_degree: Array, in_degree: Array) -> Array:
@@ -270,13 +270,13 @@ def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stre
     task = task_of(replace(job, cut="rows"), index, table, stream)
     parts = in_halves(lambda part: weighted_support(part, weights, job.backend, job.kernel), task, job)
     sums, triangles, wedges = next(parts)
-    by_place = dict(zip(job.triple.places, sums, strict=True))
-    for more, more_triangles, more_wedges in parts:
-        for place, addend in dict(zip(job.triple.places, more, strict=True)).items():
-            by_place[place] += addend
-        triangles, wedges = triangles + more_triangles, wedges + more_wedges
+    place_sums = dict(zip(job.triple.places, sums, strict=True))
+    for addends, part_triangles, part_wedges in parts:
+        for place, addend in dict(zip(job.triple.places, addends, strict=True)).items():
+            place_sums[place] += addend
+        triangles, wedges = triangles + part_triangles, wedges + part_wedges
     record = Record(job, TaskCount(triangles, wedges, probes=0), worker="")
-    return [*(by_place[place] for place in sorted(by_place)), record]
+    return [*(place_sums[place] for place in sorted(place_sums)), record]
 
 
 # given pairs
@@ -288,9 +288,9 @@ def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: Frame
     ends = np.stack([dense_ids(graph, ids) for ids in columns])
     if (ends < 0).any():
         end, number = (int(place) for place in np.argwhere(ends < 0)[0])
-        wrong = columns[end][number] if graph.prepared.source.labels is None else rows[number][end]
-        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
-        raise unknown("pairs", wrong, int((ends < 0).sum()), "id")
+        example = columns[end][number] if graph.prepared.source.labels is None else rows[number][end]
+        example = example.item() if isinstance(example, np.generic) else example
+        raise unknown("pairs", example, int((ends < 0).sum()), "id")
     values = _pair_values(graph, name, ends)
     src, dst = (column(ids) for ids in columns)
     return given_as(labelled(graph, frame_of({"src": src, "dst": dst, name: values}, "pandas"), ("src", "dst")), kind)
@@ -301,16 +301,16 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     executor, measure, backend = graph.executor, MEASURES[name], graph.options.chosen_backend
     vertices, places = np.unique(ends, return_inverse=True)
     first, second = places.reshape(ends.shape)
-    by_dense_id = degrees_by_dense_id(graph).whole
-    (degrees,) = executor.gather([executor.submit(STAGE, _taken, by_dense_id, vertices)])
+    degree_vector = degrees_by_dense_id(graph).whole
+    (degrees,) = executor.gather([executor.submit(STAGE, _taken, degree_vector, vertices)])
     # The shorter list is streamed, and one pair is searched once, whichever end is first.
-    swapped = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
-    rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
+    swap_mask = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
+    rows, columns = np.where(swap_mask, second, first), np.where(swap_mask, first, second)
     keys, inverse = np.unique(rows << SHIFT | columns, return_inverse=True)
     lists = adjacency(graph, vertices, int(degrees.sum()))
     weights = None
     if measure.weight is not None:
-        weights = graph.answers.submit_replicated(STAGE, measure.weight, by_dense_id)
+        weights = graph.answers.submit_replicated(STAGE, measure.weight, degree_vector)
     pieces = np.array_split(keys, max(1, min(len(keys), PIECES * len(executor.worker_threads))))
     calls = [(lists, piece, weights, backend) for piece in pieces]
     sums = np.concatenate(executor.gather(starmap(executor, STAGE, _sums_of_pairs, calls)))
@@ -373,11 +373,11 @@ def _most_similar(
     parts = starmap(executor, STAGE, _similar_of_range, calls)
     rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))
     firsts = [0, *accumulate(rows)]
-    framed = [
+    frame_calls = [
         (part, graph.prepared.vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=False)
     ]
     parts.clear()
-    return starmap(executor, STAGE, _similar_frame, framed), rows
+    return starmap(executor, STAGE, _similar_frame, frame_calls), rows
 
 
 def _ones(degrees: Array) -> Array:

@@ -50,16 +50,16 @@ class _Expected(NamedTuple):
 def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the square clustering coefficients; see `Graph.square_clustering`."""
     executor, kind = graph.executor, frame_kind(graph, frame)
-    needed = int(graph.plan.scheme.block_bytes(graph.prepared.sizes).sum())
-    needed += EDGE_BYTES * graph.edges + VERTEX_BYTES * graph.vertices
-    if needed > graph.plan.memory:
+    nbytes = int(graph.plan.scheme.block_bytes(graph.prepared.sizes).sum())
+    nbytes += EDGE_BYTES * graph.edges + VERTEX_BYTES * graph.vertices
+    if nbytes > graph.plan.memory:
         raise InputError(
-            f"square clustering of {plural(graph.edges, 'edge')} needs {format_size(needed)} on one worker, more than "
+            f"square clustering of {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker, more than "
             f"the {format_size(graph.plan.memory)} that it has: it receives the whole graph; raise {advice('memory')}, "
             "or take a larger worker"
         )
     counts, _ = triangles_by_id(graph)
-    executor.store.set_task_memory(needed, graph.plan.memory)
+    executor.store.set_task_memory(nbytes, graph.plan.memory)
     expected = _Expected(graph.vertices, graph.edges, graph.plan.scheme.once, graph.folder_of_copies, executor.backend)
     result = executor.submit("squares", partial(_squares, expected), list(graph.blocks.values()), list(counts.parts))
     starts = graph.prepared.graph.order.starts
@@ -69,8 +69,8 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     return vertex_answer(graph, vectors, {"square_clustering": _shares}, kind, vertices)
 
 
-def _shares(squares: Array, possible: Array) -> Array:
-    return squares / possible.clip(1)
+def _shares(squares: Array, maxima: Array) -> Array:
+    return squares / maxima.clip(1)
 
 
 # on the worker
@@ -91,14 +91,14 @@ def _squares(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Arr
         )
     offsets, columns = squares.adjacency(keys, shift, degrees)
     del keys
-    by_vertex = squares.squares(offsets, columns)
+    square_counts = squares.squares(offsets, columns)
     sums = np.zeros(len(columns) + 1, np.int64)
     np.cumsum(degrees.take(columns), out=sums[1:])
-    around = sums[offsets[1:]] - sums[offsets[:-1]]
-    closed = 2 * np.concatenate([on_host(shard) for shard in triangles])
-    possible = (around - degrees) * (degrees - 1) - closed - by_vertex
-    by_vertex[possible <= 0] = 0
-    return [expected.backend.array.asarray(vector) for vector in (by_vertex, possible)]
+    degree_sums = sums[offsets[1:]] - sums[offsets[:-1]]
+    triangle_pairs = 2 * np.concatenate([on_host(shard) for shard in triangles])
+    maxima = (degree_sums - degrees) * (degrees - 1) - triangle_pairs - square_counts
+    square_counts[maxima <= 0] = 0
+    return [expected.backend.array.asarray(vector) for vector in (square_counts, maxima)]
 
 
 def _keys(expected: _Expected, blocks: list[OrientedCSR], shift: int) -> Array:

@@ -64,7 +64,7 @@ def _grouped(value: Any) -> Any:
     columns = {name: _wide(frame[name].to_numpy()) for name in frame.columns}
     if not frame.columns.is_unique:
         raise InputError(f"a survey's frame has the columns {list(frame.columns)}: give each a name of its own")
-    wide = pd.DataFrame(columns, index=frame.index)
+    table = pd.DataFrame(columns, index=frame.index)
     if not frame.index.is_unique:
         bound = max(
             (int(np.abs(array).max(initial=0)) for array in columns.values() if array.dtype.kind == "i"), default=0
@@ -74,11 +74,11 @@ def _grouped(value: Any) -> Any:
                 f"a survey's frame repeats its index, and {len(frame):,} rows of up to {bound:.3g} may exceed 64 bits: "
                 "add them up by index first, or return floats"
             )
-        wide = wide.groupby(level=list(range(frame.index.nlevels))).sum()
-    wide = wide.sort_index()
+        table = table.groupby(level=list(range(frame.index.nlevels))).sum()
+    table = table.sort_index()
     if not isinstance(value, pd.Series):
-        return wide
-    series = wide[0]
+        return table
+    series = table[0]
     series.name = value.name
     return series
 

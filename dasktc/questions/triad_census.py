@@ -41,55 +41,59 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     if data.neighbours is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     counts = np.zeros(64, np.int64)
-    for _, of_task in over_triples(graph, "triads", "codes", data.directions):
-        counts += of_task
-    out, into, reciprocal = data.neighbours
-    single, mutual = int(out.sum()), int(reciprocal.sum()) // 2
-    return _census(counts.tolist(), _pairs(out, into, reciprocal), single, mutual, graph.vertices + isolated)
+    for _, task_counts in over_triples(graph, "triads", "codes", data.directions):
+        counts += task_counts
+    out_degrees, in_degrees, reciprocal = data.neighbours
+    single_arcs, mutual = int(out_degrees.sum()), int(reciprocal.sum()) // 2
+    return _census(
+        counts.tolist(), _pairs(out_degrees, in_degrees, reciprocal), single_arcs, mutual, graph.vertices + isolated
+    )
 
 
-def _pairs(out: Array, into: Array, reciprocal: Array) -> Counter[str]:
+def _pairs(out_degrees: Array, in_degrees: Array, reciprocal: Array) -> Counter[str]:
     """Count all pairs of edges at a common vertex by type, including those in triangles."""
-    degrees = {"i": into, "m": reciprocal, "o": out}
+    degrees = {"i": in_degrees, "m": reciprocal, "o": out_degrees}
     counts: Counter[str] = Counter()
     for pair, name in OPEN.items():
         a, b = pair[0], pair[1]
-        ordered = wedges_of(degrees[a], degrees[b] - (a == b))
-        counts[name] = ordered // 2 if a == b else ordered
+        ordered_pairs = wedges_of(degrees[a], degrees[b] - (a == b))
+        counts[name] = ordered_pairs // 2 if a == b else ordered_pairs
     return counts
 
 
-def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, vertices: int) -> dict[str, int]:
+def _census(codes: list[int], pairs: Counter[str], single_arcs: int, mutual: int, vertices: int) -> dict[str, int]:
     census: Counter[str] = Counter(pairs)
     for directions in product((ALONG, AGAINST, BOTH), repeat=3):
-        of_uv, of_uw, of_vw = directions
-        count = codes[of_uv << 4 | of_uw << 2 | of_vw]
+        uv, uw, vw = directions
+        count = codes[uv << 4 | uw << 2 | vw]
         census[_closed(*directions)] += count
-        for first_edge, second_edge in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
+        for first_edge, second_edge in ((uv, uw), (_turned(uv), vw), (_turned(uw), _turned(vw))):
             census[OPEN["".join(sorted("_oim"[way] for way in (first_edge, second_edge)))]] -= count
     # the name of a type has its numbers of mutual, one-way and missing edges
-    in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
-    census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
-    census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())
+    triad_pairs = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
+    census["012"] = single_arcs * (vertices - 2) - sum(singles for singles, _ in triad_pairs.values())
+    census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in triad_pairs.values())
     census["003"] = vertices * (vertices - 1) * (vertices - 2) // 6 - sum(census.values())
     return {name: census[name] for name in TYPES}
 
 
-def _turned(way: int) -> int:
+def _turned(directions: int) -> int:
     """Return the directions of an edge as seen from its other end."""
-    return way >> 1 | (way << 1 & BOTH)
+    return directions >> 1 | (directions << 1 & BOTH)
 
 
-def _closed(of_uv: int, of_uw: int, of_vw: int) -> str:
+def _closed(uv: int, uw: int, vw: int) -> str:
     """Return the type of a triangle."""
-    way = {(0, 1): of_uv, (0, 2): of_uw, (1, 2): of_vw}
-    arcs = {pair for pair, of in way.items() if of & ALONG} | {pair[::-1] for pair, of in way.items() if of & AGAINST}
-    mutual = sum(of == BOTH for of in way.values())
+    directions = {(0, 1): uv, (0, 2): uw, (1, 2): vw}
+    arcs = {pair for pair, direction in directions.items() if direction & ALONG} | {
+        pair[::-1] for pair, direction in directions.items() if direction & AGAINST
+    }
+    mutual = sum(direction == BOTH for direction in directions.values())
     if mutual > 1:
         return "300" if mutual == 3 else "210"
     if mutual == 0:
         cycles = any({(a, b), (b, c), (c, a)} <= arcs for a, b, c in permutations(range(3)))
         return "030C" if cycles else "030T"
-    (third,) = {0, 1, 2} - set(next(pair for pair, of in way.items() if of == BOTH))
+    (third,) = {0, 1, 2} - set(next(pair for pair, direction in directions.items() if direction == BOTH))
     outward = sum(source == third for source, _ in arcs)
     return ("120U", "120C", "120D")[outward]

@@ -50,8 +50,8 @@ class LabelCounts:
         """Count the triangles of a task."""
         from dasktc.backends.cpu.labels import label_counts  # loads Numba: only when needed
 
-        at_row, at_column, at_third = arrays.of_ends(task, 0)
-        counts, wedges = label_counts(task, (at_row, at_column, at_third), self.labels)
+        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
+        counts, wedges = label_counts(task, (row_labels, column_labels, third_labels), self.labels)
         return counts, int(counts.sum()), wedges
 
 
@@ -60,45 +60,47 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     import pandas as pd
 
     refuse_on_device(graph)
-    names, of_vertices = _labels(graph, labels)
+    names, vertex_labels = _labels(graph, labels)
     counts, nbytes = np.zeros((len(names),) * 3, np.int64), 8 * 5 * len(names) ** 3
-    column = Column("uint8", None, graph.answers.submit_replicated("columns", unchanged, of_vertices))
-    for of_task in over_tasks(graph, "triangle types", LabelCounts(len(names)), [column], [], nbytes, progress):
-        counts = SUM.combine([counts, of_task])
+    column = Column("uint8", None, graph.answers.submit_replicated("columns", unchanged, vertex_labels))
+    for task_counts in over_tasks(graph, "triangle types", LabelCounts(len(names)), [column], [], nbytes, progress):
+        counts = SUM.combine([counts, task_counts])
     types = list(combinations_with_replacement(range(len(names)), 3))
-    found = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
-    expected = _expected(types, _power_sums(graph, of_vertices, len(names)), sum(found))
+    totals = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
+    expected = _expected(types, _power_sums(graph, vertex_labels, len(names)), sum(totals))
     ends = {role: pd.Index([names[type_[place]] for type_ in types]) for place, role in enumerate("abc")}
-    return pd.DataFrame({**ends, "triangles": np.array(found, np.int64), "expected": np.array(expected, np.float64)})
+    return pd.DataFrame({**ends, "triangles": np.array(totals, np.int64), "expected": np.array(expected, np.float64)})
 
 
 def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Array]:
     """Return the labels, ascending, and the position of each vertex's label among them, uint8, by the blocks' ids."""
     from dasktc.backends.cpu.labels import MOST
 
-    known = graph.prepared.columns.vertices
-    column = known[labels] if isinstance(labels, str) and labels in known else vertex_column(graph, labels, "labels")
+    columns = graph.prepared.columns.vertices
+    column = (
+        columns[labels] if isinstance(labels, str) and labels in columns else vertex_column(graph, labels, "labels")
+    )
     (values,) = graph.executor.gather([column.values])
-    distinct, places = np.unique(values, return_inverse=True)
-    if len(distinct) > MOST:
+    distinct_labels, places = np.unique(values, return_inverse=True)
+    if len(distinct_labels) > MOST:
         raise InputError(
-            f"labels has {len(distinct):,} different ones, and triangles are counted by {MOST} at most: merge some, or "
-            "count those that matter in a survey"
+            f"labels has {len(distinct_labels):,} different ones, and triangles are counted by {MOST} at most: merge "
+            "some, or count those that matter in a survey"
         )
-    names = distinct.tolist()
+    names = distinct_labels.tolist()
     if column.categories is not None:
         names = [column.categories[code] for code in names]
     return names, places.astype(np.uint8)
 
 
-def _power_sums(graph: CountingContext, of_vertices: Array, labels: int) -> list[tuple[int, int, int]]:
+def _power_sums(graph: CountingContext, vertex_labels: Array, labels: int) -> list[tuple[int, int, int]]:
     """Return Σ x, Σ x² and Σ x³ of each label's vertices, x = d·(d - 1), as Python's integers."""
-    oriented = graph.prepared.graph
-    outward, inward = graph.executor.gather([oriented.out_degree.whole, oriented.in_degree.whole])
+    oriented_graph = graph.prepared.graph
+    outward, inward = graph.executor.gather([oriented_graph.out_degree.whole, oriented_graph.in_degree.whole])
     degree = outward.astype(np.int64) + inward
     sums = [[0, 0, 0] for _ in range(labels)]
     for label in range(labels):
-        for value, count in zip(*np.unique(degree[of_vertices == label], return_counts=True), strict=True):
+        for value, count in zip(*np.unique(degree[vertex_labels == label], return_counts=True), strict=True):
             x = int(value) * (int(value) - 1)
             for power in range(3):
                 sums[label][power] += int(count) * x ** (power + 1)

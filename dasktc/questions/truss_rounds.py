@@ -95,8 +95,8 @@ def trussness_of_blocks(graph: CountingContext, fits: Fits, peel: Callable[[Coun
     while graph.edges and not fits(graph):
         supports, _ = edge_supports(graph)
         k = max(k, _least_of(graph, supports) + 3)
-        for place, of_block in supports.items():
-            levels[place] = executor.submit("truss", _levelled, levels[place], of_block, k, backend)
+        for place, block_supports in supports.items():
+            levels[place] = executor.submit("truss", _levelled, levels[place], block_supports, k, backend)
         graph, _ = _without(graph, supports, k - 2)
     if graph.edges:
         for place, trussness in peel(graph).items():
@@ -106,34 +106,34 @@ def trussness_of_blocks(graph: CountingContext, fits: Fits, peel: Callable[[Coun
 
 def _least_of(graph: CountingContext, supports: ByPlace) -> int:
     executor = graph.executor
-    found = executor.gather([executor.submit("truss", _least, array) for array in supports.values()])
-    return int(min(least for least in found if least is not None))
+    minima = executor.gather([executor.submit("truss", _least, array) for array in supports.values()])
+    return int(min(minimum for minimum in minima if minimum is not None))
 
 
-def _without(graph: CountingContext, supports: ByPlace, least: int) -> tuple[CountingContext, int]:
-    """Drop the edges with a support below `least`; return the graph and the number of its vertices with an edge."""
+def _without(graph: CountingContext, supports: ByPlace, threshold: int) -> tuple[CountingContext, int]:
+    """Drop the edges with a support below `threshold`; return the graph and the number of its vertices with an edge."""
     executor, prepared, backend = graph.executor, graph.prepared, graph.executor.backend
     partition, parts = prepared.partition, graph.plan.parts
     assert isinstance(partition, GridPartition)
     sizes, places = partition.sizes, list(graph.blocks)
-    calls = [(graph.blocks[p], supports[p], least, int(sizes.rows[p]), int(sizes.columns[p])) for p in places]
-    kept = [executor.submit("truss", _kept, *call, backend) for call in calls]
-    blocks, outward, inward, numbers = executor.transpose("truss", kept, 4)
-    by_row: list[list[Any]] = [[] for _ in range(parts)]
-    by_column: list[list[Any]] = [[] for _ in range(parts)]
+    calls = [(graph.blocks[p], supports[p], threshold, int(sizes.rows[p]), int(sizes.columns[p])) for p in places]
+    handles = [executor.submit("truss", _kept, *call, backend) for call in calls]
+    blocks, outward, inward, numbers = executor.transpose("truss", handles, 4)
+    row_degrees: list[list[Any]] = [[] for _ in range(parts)]
+    column_degrees: list[list[Any]] = [[] for _ in range(parts)]
     for (row, column), out_degrees, in_degrees in zip(places, outward, inward, strict=True):
-        by_row[row].append(out_degrees)
-        by_column[column].append(in_degrees)
-    degrees = zip(by_row, by_column, strict=True)
+        row_degrees[row].append(out_degrees)
+        column_degrees[column].append(in_degrees)
+    degrees = zip(row_degrees, column_degrees, strict=True)
     facts = executor.gather([executor.submit("truss", _wedges_and_vertices, *pair) for pair in degrees])
     wedges, vertices = (sum(column) for column in zip(*facts, strict=True))
     edges = np.zeros_like(sizes.edges)
     for place, number in zip(places, executor.gather(numbers), strict=True):
         edges[place] = number
     plan = replace(graph.plan, edges=int(edges.sum()))
-    smaller = partition._replace(sizes=sizes._replace(edges=edges), wedges=wedges)
-    by_place = dict(zip(places, blocks, strict=True))
-    return replace(graph, blocks=by_place, prepared=replace(prepared, plan=plan, partition=smaller)), vertices
+    new_partition = partition._replace(sizes=sizes._replace(edges=edges), wedges=wedges)
+    block_map = dict(zip(places, blocks, strict=True))
+    return replace(graph, blocks=block_map, prepared=replace(prepared, plan=plan, partition=new_partition)), vertices
 
 
 # on the workers
@@ -143,32 +143,32 @@ def _least(supports: Array) -> int | None:
     return int(supports.min()) if len(supports) else None
 
 
-def _kept(block: OrientedCSR, supports: Array, least: int, rows: int, columns: int, backend: Backend) -> list[Any]:
+def _kept(block: OrientedCSR, supports: Array, threshold: int, rows: int, columns: int, backend: Backend) -> list[Any]:
     """Return a block of the edges that stay, the out-degrees of its rows, the in-degrees of its columns, its edges."""
     xp = backend.array
-    stays = supports >= least
-    before = xp.zeros(block.edges + 1, dtype="int64")
-    xp.cumsum(stays, out=before[1:])
-    smaller = replace(block, offsets=before.take(block.offsets), columns=block.columns[stays])
-    outward = xp.diff(smaller.offsets)[:rows]
-    return [smaller, outward, xp.bincount(smaller.columns, minlength=columns), smaller.edges]
+    mask = supports >= threshold
+    offsets = xp.zeros(block.edges + 1, dtype="int64")
+    xp.cumsum(mask, out=offsets[1:])
+    subgraph = replace(block, offsets=offsets.take(block.offsets), columns=block.columns[mask])
+    outward = xp.diff(subgraph.offsets)[:rows]
+    return [subgraph, outward, xp.bincount(subgraph.columns, minlength=columns), subgraph.edges]
 
 
 def _wedges_and_vertices(outward: list[Array], inward: list[Array]) -> tuple[int, int]:
     """Return the wedges, out- times in-degrees, of the vertices of a row and column of the grid, and their number."""
-    out, into = total(outward), total(inward)
-    return int((out * into).sum()), int(((out + into) > 0).sum())
+    out_degrees, in_degrees = total(outward), total(inward)
+    return int((out_degrees * in_degrees).sum()), int(((out_degrees + in_degrees) > 0).sum())
 
 
 def _levelled(levels: Array, supports: Array, k: int, backend: Backend) -> Array:
     """Give the edges that a round for k drops their trussness; those that remain have 0."""
-    places, numbered = backend.array.flatnonzero(levels == 0), levels.copy()
-    numbered[places[supports < k - 2]] = k - 1
-    return numbered
+    places, new_levels = backend.array.flatnonzero(levels == 0), levels.copy()
+    new_levels[places[supports < k - 2]] = k - 1
+    return new_levels
 
 
-def _completed(levels: Array, trussness: Array, least: int, backend: Backend) -> Array:
+def _completed(levels: Array, trussness: Array, minimum: int, backend: Backend) -> Array:
     """Give the remaining edges their trussness, which is at least that of the last round's edges."""
-    numbered = levels.copy()
-    numbered[backend.array.flatnonzero(levels == 0)] = trussness.clip(least)
-    return numbered
+    new_levels = levels.copy()
+    new_levels[backend.array.flatnonzero(levels == 0)] = trussness.clip(minimum)
+    return new_levels

@@ -47,15 +47,15 @@ def trussness(graph: CountingContext, frame: str | None = None, edges: Any = Non
     kind = frame_kind(graph, frame, "edges")
     if edges is None:
         refuse_frame(graph, kind)
-    inner_graph, by_place, facts = _decomposed(graph, None)
-    return edge_answer(inner_graph, by_place, "trussness", kind, edges, facts.total)
+    inner_graph, levels, facts = _decomposed(graph, None)
+    return edge_answer(inner_graph, levels, "trussness", kind, edges, facts.total)
 
 
 def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
     """Find the k-truss; see `Graph.truss`."""
     kind = frame_kind(graph, frame, "edges")
-    inner_graph, by_place, facts = _decomposed(graph, order_of_truss(k))
-    return edge_answer(inner_graph, by_place, "support", kind, total=facts.total)
+    inner_graph, supports, facts = _decomposed(graph, order_of_truss(k))
+    return edge_answer(inner_graph, supports, "support", kind, total=facts.total)
 
 
 def order_of_truss(k: Any) -> int:
@@ -83,8 +83,8 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     InputError, CountError
         As `Graph.truss`.
     """
-    inner_graph, by_place, facts = _decomposed(graph, k)
-    frames, _ = partitions(inner_graph, by_place, "trussness" if k is None else "support", total=facts.total)
+    inner_graph, edge_values, facts = _decomposed(graph, k)
+    frames, _ = partitions(inner_graph, edge_values, "trussness" if k is None else "support", total=facts.total)
     return text_of_labels(graph, frames), facts
 
 
@@ -93,8 +93,8 @@ def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext,
     if fits_one_worker(graph) or not can_drop_edges(graph):
         return _as_one_block(graph, k)
     if k is None:
-        fits = partial(fits_one_worker, more=PLACED)
-        levels = trussness_of_blocks(graph, fits, trussness_in_blocks)
+        predicate = partial(fits_one_worker, more=PLACED)
+        levels = trussness_of_blocks(graph, predicate, trussness_in_blocks)
         largest, total = _largest_and_total(graph, levels)
         return graph, levels, Facts(graph.vertices, graph.edges, largest, total)
     rest, supports, vertices, triangles = remainder_of_truss(graph, k, fits_one_worker)
@@ -105,8 +105,8 @@ def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext,
     return rest, supports, Facts(vertices, rest.edges, largest, total)
 
 
-def _largest_and_total(graph: CountingContext, by_place: dict[Block, Any]) -> tuple[int, int]:
-    calls = [graph.executor.submit("truss", _extent, values) for values in by_place.values()]
+def _largest_and_total(graph: CountingContext, edge_values: dict[Block, Any]) -> tuple[int, int]:
+    calls = [graph.executor.submit("truss", _extent, values) for values in edge_values.values()]
     largest, totals = zip(*graph.executor.gather(calls), strict=True)
     return max(largest), sum(totals)
 

@@ -128,7 +128,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
     parts, backend, chunk = graph.plan.parts, graph.options.chosen_backend, graph.tuning.update_chunk
-    submit, known, labels = partial(executor.submit, "update"), prepared.vertices, prepared.source.labels
+    submit, vertex_map, labels = partial(executor.submit, "update"), prepared.vertices, prepared.source.labels
     vectors = [vector.whole for vector in (prepared.graph.order, prepared.graph.out_degree, prepared.graph.in_degree)]
     if labels is None:
         sources = [_open_rows(rows, ids) for rows in (remove, add)]
@@ -142,34 +142,34 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         # An edge with an unknown end is in no graph.
         sources = [_open_rows(pairs[(pairs >= 0).all(axis=1)], ids) for pairs in ends]
     host = choose(for_backend(executor, "cpu"), graph.options)
-    removed, added = map(host.read, sources)
+    removals, additions = map(host.read, sources)
     # Reduce the batch to the edges that change.
-    batch = submit(_numbered, removed.frames.take(), added.frames.take(), known, vectors[0], ids)
-    present = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
-    batch = submit(_effective, batch, present)
+    batch = submit(_numbered, removals.frames.take(), additions.frames.take(), vertex_map, vectors[0], ids)
+    present_keys = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
+    batch = submit(_effective, batch, present_keys)
     # Collect the neighbourhoods for the differences, and the rows whose ids change.
     incident = [submit(_incident_keys, block, batch, backend, chunk) for block in graph.blocks.values()]
     first = submit(_first_moved, batch, *vectors[1:])
     tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
-    edit = submit(_make_edit, batch, first, tails, *vectors, known, ids)
-    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], known, ids, chunk)])
+    edit = submit(_make_edit, batch, first, tails, *vectors, vertex_map, ids)
+    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], vertex_map, ids, chunk)])
     (size,) = executor.gather([submit(_sizes, edit, parts)])
     triangles, vertices, counts = difference
-    new = _prepared(graph, edit, size, counts)
-    new = replace(new, source=replace(new.source, labels=labels))
+    revision = _prepared(graph, edit, size, counts)
+    revision = replace(revision, source=replace(revision.source, labels=labels))
     if labels is not None:
         labels.name_index(vertices)
     # Write the new blocks.
-    layout, edges = _layout(new), new.partition.sizes.edges
+    layout, edges = _layout(revision), revision.partition.sizes.edges
     make = graph.answers.submit_replicated if graph.plan.scheme.replicated else executor.submit
     blocks = {
         place: make("blocks", _rebuild, block, edit, place, layout, backend, int(edges[place]))
         for place, block in graph.blocks.items()
     }
     executor.wait(blocks.values())
-    loops, rows = added.loops, size.edges + added.loops + counts.repeated
-    changed = replace(graph, prepared=replace(new, rows=rows, loops=loops), blocks=blocks)
-    return Change(triangles, vertices, counts.added, counts.removed, changed)
+    loops, rows = additions.loops, size.edges + additions.loops + counts.repeated
+    new_graph = replace(graph, prepared=replace(revision, rows=rows, loops=loops), blocks=blocks)
+    return Change(triangles, vertices, counts.added, counts.removed, new_graph)
 
 
 def _refuse(graph: CountingContext) -> None:
@@ -199,9 +199,9 @@ def _refuse(graph: CountingContext) -> None:
             "updated source"
         )
     memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
-    if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
+    if memory is not None and (nbytes := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(
-            f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
+            f"an update needs {format_size(nbytes)} at n = {plan.parts}, more than the {format_size(memory)} of one "
             f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
 
@@ -222,30 +222,30 @@ def _open_rows(rows: Any, ids: Ids) -> Source:
         return open_source(rows, options)
     from dasktc.io.memory import from_object
 
-    opened: Source = from_object(rows, options)
-    return opened
+    source: Source = from_object(rows, options)
+    return source
 
 
-def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
+def _numbered(removals: list[Any], additions: list[Any], vertex_map: VertexMap, order: Array, ids: Ids) -> _Batch:
     """Make the keys of a batch, without edges to remove at vertices that the graph does not have."""
     order = on_host(order)
-    names, rank = known.external(np.arange(len(order))), inverse(order, get_backend("cpu")).astype("int64")
+    names, rank = vertex_map.external(np.arange(len(order))), inverse(order, get_backend("cpu")).astype("int64")
     if not len(order):
         rank = np.zeros(1, "int64")  # for ids that are not found
-    u, v = (places_among(names, end) for end in _ends(removed, ids))
-    old = (u >= 0) & (v >= 0)
-    remove = np.unique(_key(rank.take(u[old]), rank.take(v[old])))
+    u, v = (places_among(names, end) for end in _ends(removals, ids))
+    mask = (u >= 0) & (v >= 0)
+    remove = np.unique(_key(rank.take(u[mask]), rank.take(v[mask])))
     # Vertices that the graph does not have get the next ids after its last.
-    ends = [(end, places_among(names, end)) for end in _ends(added, ids)]
-    new = _distinct_ids([_select(end, place < 0, ids) for end, place in ends], ids)
+    ends = [(end, places_among(names, end)) for end in _ends(additions, ids)]
+    new_ids = _distinct_ids([_select(end, place < 0, ids) for end, place in ends], ids)
     keys = _key(
         *(
-            np.where(place >= 0, rank.take(np.maximum(place, 0)), len(order) + places_among(new, end))
+            np.where(place >= 0, rank.take(np.maximum(place, 0)), len(order) + places_among(new_ids, end))
             for end, place in ends
         )
     )
     add = np.unique(keys)
-    return _Batch(add, remove, new, len(keys) - len(add))
+    return _Batch(add, remove, new_ids, len(keys) - len(add))
 
 
 def _key(a: Array, b: Array) -> Array:
@@ -263,11 +263,11 @@ def _ends(frames: list[Any], ids: Ids) -> list[Any]:
 
     text = get_backend("cpu").text
     columns = ([text.arrow(frame[end]) for frame in frames] for end in ("src", "dst"))
-    joined = (
+    end_columns = (
         pa.chunked_array([chunk for array in part for chunk in getattr(array, "chunks", [array])], pa.large_string())
         for part in columns
     )
-    return [array.combine_chunks() for array in joined]
+    return [array.combine_chunks() for array in end_columns]
 
 
 def _select(values: Any, mask: Array, ids: Ids) -> Any:
@@ -278,25 +278,25 @@ def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
     if ids == "int":
         return np.unique(np.concatenate(columns))
     text = get_backend("cpu").text
-    united = text.ascending(text.unite(columns))
-    return united.combine_chunks() if hasattr(united, "combine_chunks") else united
+    distinct_ids = text.ascending(text.unite(columns))
+    return distinct_ids.combine_chunks() if hasattr(distinct_ids, "combine_chunks") else distinct_ids
 
 
 def _present_keys(
     block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str
 ) -> tuple[Any, Any]:
     """Select the keys to add, and those to remove, whose edges the block has."""
-    of_block = (_in_block(keys, place, parts) for keys in (batch.add, batch.remove))
+    selections = (_in_block(keys, place, parts) for keys in (batch.add, batch.remove))
     return tuple(
-        keys[_positions(block.offsets, block.columns, row, column, backend)[1]] for keys, row, column in of_block
+        keys[_positions(block.offsets, block.columns, row, column, backend)[1]] for keys, row, column in selections
     )
 
 
 def _in_block(keys: Array, place: tuple[int, int], parts: int) -> tuple[Array, Array, Array]:
     """Select the keys whose edges belong in a block; return also the row and column of each in it."""
     high, low = unpack(keys, SHIFT)
-    inside = (high % parts == place[0]) & (low % parts == place[1])
-    return keys[inside], high[inside] // parts, low[inside] // parts
+    mask = (high % parts == place[0]) & (low % parts == place[1])
+    return keys[mask], high[mask] // parts, low[mask] // parts
 
 
 def _positions(offsets: Array, columns: Array, row: Array, column: Array, backend: str) -> tuple[Any, Array]:
@@ -309,17 +309,17 @@ def _positions(offsets: Array, columns: Array, row: Array, column: Array, backen
     if len(columns) and len(row):
         for _ in range(int((end - start).max()).bit_length()):
             middle = (start + end) >> 1
-            below = (columns.take(xp.minimum(middle, len(columns) - 1)) < target) & (start < end)
-            start, end = xp.where(below, middle + 1, start), xp.where(below, end, middle)
-        exists = (start < row_end) & (columns.take(xp.minimum(start, len(columns) - 1)) == target)
-        return start, on_host(exists)
+            is_less = (columns.take(xp.minimum(middle, len(columns) - 1)) < target) & (start < end)
+            start, end = xp.where(is_less, middle + 1, start), xp.where(is_less, end, middle)
+        is_hit = (start < row_end) & (columns.take(xp.minimum(start, len(columns) - 1)) == target)
+        return start, on_host(is_hit)
     return start, np.zeros(len(row), bool)
 
 
-def _effective(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
+def _effective(batch: _Batch, key_pairs: list[tuple[Any, Any]]) -> _Batch:
     """Return the edges that are really added or removed; an edge to remove and to add stays or is added."""
-    existing, removable = (np.concatenate(keys) for keys in zip(*present, strict=True))
-    return batch._replace(add=np.setdiff1d(batch.add, existing), remove=np.setdiff1d(removable, batch.add))
+    present_keys, removals = (np.concatenate(keys) for keys in zip(*key_pairs, strict=True))
+    return batch._replace(add=np.setdiff1d(batch.add, present_keys), remove=np.setdiff1d(removals, batch.add))
 
 
 # the differences
@@ -363,51 +363,54 @@ class _Counts(NamedTuple):
 
 
 def _differences(
-    batch: _Batch, incident: list[Array], order: Array, known: VertexMap, ids: Ids, chunk: int
+    batch: _Batch, incident: list[Array], order: Array, vertex_map: VertexMap, ids: Ids, chunk: int
 ) -> tuple[int, pd.Series[int], _Counts]:
     """Count the change of the triangles of the graph and of each vertex."""
     import pandas as pd
 
-    before = np.unique(np.concatenate(incident))
-    after = np.union1d(np.setdiff1d(before, batch.remove), batch.add)
-    by_vertex = np.zeros(len(order) + len(batch.new), "int64")
-    gained = _count_closed(after, batch.add, by_vertex, chunk)
-    np.negative(by_vertex, out=by_vertex)
-    lost = _count_closed(before, batch.remove, by_vertex, chunk)
-    np.negative(by_vertex, out=by_vertex)
-    changed = np.flatnonzero(by_vertex)
-    old = changed[changed < len(order)]
-    names = known.external(on_host(order).take(old)), batch.new.take(changed[len(old) :] - len(order))
-    joined, ascending = _sorted_ids(names, ids)
-    series = pd.DataFrame({"vertex": column(joined), "triangles": by_vertex[changed][ascending]})
+    old_edges = np.unique(np.concatenate(incident))
+    new_edges = np.union1d(np.setdiff1d(old_edges, batch.remove), batch.add)
+    changes = np.zeros(len(order) + len(batch.new), "int64")
+    gain = _count_closed(new_edges, batch.add, changes, chunk)
+    np.negative(changes, out=changes)
+    loss = _count_closed(old_edges, batch.remove, changes, chunk)
+    np.negative(changes, out=changes)
+    changed_vertices = np.flatnonzero(changes)
+    old_vertices = changed_vertices[changed_vertices < len(order)]
+    names = (
+        vertex_map.external(on_host(order).take(old_vertices)),
+        batch.new.take(changed_vertices[len(old_vertices) :] - len(order)),
+    )
+    all_ids, permutation = _sorted_ids(names, ids)
+    series = pd.DataFrame({"vertex": column(all_ids), "triangles": changes[changed_vertices][permutation]})
     counts = _Counts(len(batch.add), len(batch.remove), batch.repeated)
-    return gained - lost, series.set_index("vertex")["triangles"], counts
+    return gain - loss, series.set_index("vertex")["triangles"], counts
 
 
 def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
     """Return ids in ascending order, and the permutation that sorts them."""
     if ids == "int":
-        joined = np.concatenate(names)
-        ascending = joined.argsort()
+        all_ids = np.concatenate(names)
+        permutation = all_ids.argsort()
     else:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        joined = pa.concat_arrays([pa.array(part, pa.large_string()) for part in names])
-        ascending = pc.array_sort_indices(joined).to_numpy()
-    return joined.take(ascending), ascending
+        all_ids = pa.concat_arrays([pa.array(part, pa.large_string()) for part in names])
+        permutation = pc.array_sort_indices(all_ids).to_numpy()
+    return all_ids.take(permutation), permutation
 
 
-def _count_closed(edges: Array, changed: Array, by_vertex: Array, chunk: int) -> int:
+def _count_closed(edges: Array, changed_edges: Array, sums: Array, chunk: int) -> int:
     """Count the triangles with a changed edge, and add them up by vertex.
 
     Parameters
     ----------
     edges : array of int64
         Ascending keys, which include all edges of both ends of each changed edge.
-    changed : array of int64
+    changed_edges : array of int64
         Ascending keys, some of the edges.
-    by_vertex : array of int64
+    sums : array of int64
         Added to.
     chunk : int
         Pairs of neighbours that are processed at a time.
@@ -415,11 +418,11 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array, chunk: int) ->
     high, low = unpack(edges, SHIFT)
     neighbours = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
     # Take the neighbours of the end that has fewer.
-    u, v = unpack(changed, SHIFT)
+    u, v = unpack(changed_edges, SHIFT)
     range_u, range_v = ([neighbours.searchsorted(end + k << SHIFT) for k in (0, 1)] for end in (u, v))
     swap = range_u[1] - range_u[0] > range_v[1] - range_v[0]
-    short: Array = np.where(swap, v, u)
-    long: Array = np.where(swap, u, v)
+    pivots: Array = np.where(swap, v, u)
+    targets: Array = np.where(swap, u, v)
     first, end = (np.where(swap, b, a) for a, b in zip(range_u, range_v, strict=True))
     triangles = 0
     for start, stop in _runs(end - first, chunk):
@@ -427,20 +430,22 @@ def _count_closed(edges: Array, changed: Array, by_vertex: Array, chunk: int) ->
         number = np.repeat(np.arange(start, stop), sizes)
         third = neighbours.take(_expand(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
         # Keep those that are neighbours of the other end, too, in triangles whose other edges do not change earlier.
-        closes = _contains(neighbours, pack(long.take(number), third, SHIFT))
-        number, third = number[closes], third[closes]
-        a, b = short.take(number), long.take(number)
-        is_first = (_position(changed, _key(a, third)) > number) & (_position(changed, _key(b, third)) > number)
+        mask = _contains(neighbours, pack(targets.take(number), third, SHIFT))
+        number, third = number[mask], third[mask]
+        a, b = pivots.take(number), targets.take(number)
+        is_first = (_position(changed_edges, _key(a, third)) > number) & (
+            _position(changed_edges, _key(b, third)) > number
+        )
         for ends in (a, b, third):
-            np.add.at(by_vertex, ends[is_first], 1)
+            np.add.at(sums, ends[is_first], 1)
         triangles += int(is_first.sum())
     return triangles
 
 
 def _expand(first: Array, sizes: Array) -> Array:
     """Return the positions of several ranges, concatenated."""
-    before = np.cumsum(sizes) - sizes
-    positions: Array = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
+    offsets = np.cumsum(sizes) - sizes
+    positions: Array = np.repeat(first - offsets, sizes) + np.arange(int(sizes.sum()))
     return positions
 
 
@@ -449,20 +454,20 @@ def _runs(sizes: Array, chunk: int) -> Iterator[tuple[int, int]]:
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(ends.searchsorted(before + chunk, side="right")))
+        offset = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(ends.searchsorted(offset + chunk, side="right")))
         yield start, stop
         start = stop
 
 
-def _contains(ascending: Array, values: Array) -> Array:
-    places = np.minimum(ascending.searchsorted(values), max(0, len(ascending) - 1))
-    return ascending.take(places) == values if len(ascending) else np.zeros(len(values), bool)
+def _contains(sorted_values: Array, values: Array) -> Array:
+    places = np.minimum(sorted_values.searchsorted(values), max(0, len(sorted_values) - 1))
+    return sorted_values.take(places) == values if len(sorted_values) else np.zeros(len(values), bool)
 
 
-def _position(ascending: Array, values: Array) -> Array:
+def _position(sorted_values: Array, values: Array) -> Array:
     """Return the position of each value, or the length if it is missing."""
-    return np.where(_contains(ascending, values), ascending.searchsorted(values), len(ascending))
+    return np.where(_contains(sorted_values, values), sorted_values.searchsorted(values), len(sorted_values))
 
 
 # the new graph
@@ -497,60 +502,60 @@ def _make_edit(
     order: Array,
     out_degree: Array,
     in_degree: Array,
-    known: VertexMap,
+    vertex_map: VertexMap,
     ids: Ids,
 ) -> _Edit:
     """Compute the ids and degrees of the new graph, and the changes of its blocks."""
-    (unmoved, holes), old, added = first, len(order), len(batch.new)
-    source = np.concatenate([np.arange(unmoved), old + np.arange(added)])  # the old id of each new id
-    moved = np.setdiff1d(np.arange(unmoved, old), holes)
-    source[holes[holes < unmoved]] = moved
-    place = np.full(old + added, -1, "int64")
-    place[source] = np.arange(unmoved + added)
+    (head, holes), old_count, new_count = first, len(order), len(batch.new)
+    source = np.concatenate([np.arange(head), old_count + np.arange(new_count)])  # the old id of each new id
+    movers = np.setdiff1d(np.arange(head, old_count), holes)
+    source[holes[holes < head]] = movers
+    place = np.full(old_count + new_count, -1, "int64")
+    place[source] = np.arange(head + new_count)
     tail = np.concatenate(tails)
-    stays = np.union1d(np.setdiff1d(tail, batch.remove), batch.add)
-    insert = np.unique(_key(*(place.take(end) for end in unpack(stays, SHIFT))))
+    new_tail = np.union1d(np.setdiff1d(tail, batch.remove), batch.add)
+    insert = np.unique(_key(*(place.take(end) for end in unpack(new_tail, SHIFT))))
     delete = np.union1d(tail, batch.remove)
     degrees = []
     for end, degree in enumerate((out_degree, in_degree)):
-        counts = np.zeros(unmoved + added, "int64")
-        counts[:unmoved] = on_host(degree)[:unmoved]
+        counts = np.zeros(head + new_count, "int64")
+        counts[:head] = on_host(degree)[:head]
         ends = unpack(delete, SHIFT)[end]
-        np.subtract.at(counts, ends[ends < unmoved], 1)
+        np.subtract.at(counts, ends[ends < head], 1)
         np.add.at(counts, unpack(insert, SHIFT)[end], 1)
         degrees.append(counts)
-    dense, names = _rename(on_host(order).astype("int64"), holes, batch.new, known, ids)
+    dense, names = _rename(on_host(order).astype("int64"), holes, batch.new, vertex_map, ids)
     return _Edit(delete, insert, dense.take(source), degrees[0], degrees[1], names)
 
 
-def _rename(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
+def _rename(order: Array, holes: Array, new_ids: Any, vertex_map: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
     """Return the new dense id of each old id and each new vertex, and the map of the caller's ids."""
-    names = known.external(np.arange(len(order)))
-    alive = np.ones(len(order), bool)
-    alive[order.take(holes)] = False
-    names = _select(names, alive, ids)
+    names = vertex_map.external(np.arange(len(order)))
+    mask = np.ones(len(order), bool)
+    mask[order.take(holes)] = False
+    names = _select(names, mask, ids)
     if ids == "int":
-        before = names.searchsorted(new)
+        insertions = names.searchsorted(new_ids)
     else:
         places = range(len(names))
-        below = (bisect_left(places, name.as_py(), key=lambda place: names[place].as_py()) for name in new)
-        before = np.fromiter(below, "int64", len(new))
-    new_places = before + np.arange(len(new))  # positions of new ids among all
-    old_places = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
+        bisections = (bisect_left(places, name.as_py(), key=lambda place: names[place].as_py()) for name in new_ids)
+        insertions = np.fromiter(bisections, "int64", len(new_ids))
+    new_places = insertions + np.arange(len(new_ids))  # positions of new ids among all
+    old_places = np.arange(len(names)) + insertions.searchsorted(np.arange(len(names)), side="right")
     dense = np.full(len(order), -1, "int64")
-    dense[alive] = old_places
-    where = np.empty(len(names) + len(new), "int64")
-    where[old_places], where[new_places] = np.arange(len(names)), len(names) + np.arange(len(new))
+    dense[mask] = old_places
+    sources = np.empty(len(names) + len(new_ids), "int64")
+    sources[old_places], sources[new_places] = np.arange(len(names)), len(names) + np.arange(len(new_ids))
     if ids == "int":
-        renamed: VertexMap = SortedMap(np.concatenate([names, new]).take(where), lazy_backend("cpu"))
+        new_map: VertexMap = SortedMap(np.concatenate([names, new_ids]).take(sources), lazy_backend("cpu"))
     else:
         import pyarrow as pa
 
-        renamed = TextMap(
-            pa.concat_arrays([pa.array(name, pa.large_string()) for name in (names, new)]).take(where),
+        new_map = TextMap(
+            pa.concat_arrays([pa.array(name, pa.large_string()) for name in (names, new_ids)]).take(sources),
             lazy_backend("cpu"),
         )
-    return np.concatenate([dense.take(order), new_places]), renamed
+    return np.concatenate([dense.take(order), new_places]), new_map
 
 
 class _Size(NamedTuple):
@@ -595,17 +600,17 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
         Sharded(starts, [executor.submit("update", _vector, edit, name, backend)])
         for name in ("order", "out_degree", "in_degree")
     )
-    least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
-    new = replace(
+    base_plan = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
+    revision = replace(
         prepared,
         graph=Oriented(Handles(), order, out_degree, in_degree, size.wedges, size.edges),
         partition=partition,
-        plan=least,
+        plan=base_plan,
         numbered=executor.submit("update", attrgetter("names"), edit),
         source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
     )
-    revised = plan_again(executor, new, graph.options)
-    return replace(new, plan=replace(revised, vertices=size.vertices, choice=plan.choice))
+    new_plan = plan_again(executor, revision, graph.options)
+    return replace(revision, plan=replace(new_plan, vertices=size.vertices, choice=plan.choice))
 
 
 def _rebuild(
@@ -614,10 +619,10 @@ def _rebuild(
     """Write a new block without some edges and with others; the old block is read once."""
     xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
     _, row, column = _in_block(edit.delete, place, parts)
-    position, exists = _positions(block.offsets, block.columns, row, column, backend)
+    position, is_hit = _positions(block.offsets, block.columns, row, column, backend)
     drop = xp.zeros(block.edges, dtype=bool)
     drop[position] = True
-    columns = block.columns[~drop] if exists.all() else block.columns  # refused below
+    columns = block.columns[~drop] if is_hit.all() else block.columns  # refused below
     lengths = np.zeros(rows, "int64")
     old_lengths = np.diff(on_host(block.offsets))[:rows]
     lengths[: len(old_lengths)] = old_lengths
@@ -627,12 +632,12 @@ def _rebuild(
     position, _ = _positions(offsets, columns, row, column, backend)
     is_new = xp.zeros(len(columns) + len(row), dtype=bool)
     is_new[position + xp.arange(len(row), dtype="int64")] = True
-    written = xp.empty(len(is_new), dtype="int32")
-    written[is_new] = xp.asarray(column.astype("int32"))
-    written[~is_new] = columns
+    new_columns = xp.empty(len(is_new), dtype="int32")
+    new_columns[is_new] = xp.asarray(column.astype("int32"))
+    new_columns[~is_new] = columns
     np.add.at(lengths, row, 1)
     offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    rebuilt = OrientedCSR(offsets, written, layout.rows.stride, *firsts, layout.graph.ordered, place)
-    check_edges(rebuilt, edges)
-    return rebuilt
+    new_block = OrientedCSR(offsets, new_columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
+    check_edges(new_block, edges)
+    return new_block

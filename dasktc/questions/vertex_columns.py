@@ -79,9 +79,9 @@ def _rows(graph: CountingContext, index: Any, name: str) -> tuple[Array, Array]:
         raise InputError(
             f"vertex {shown(vertex)} has several rows in {name}: which is meant is unclear; drop all but one"
         )
-    if (absent := np.flatnonzero(counts < 1)).size:
-        vertex = external_ids(graph, absent[:1]).tolist()[0]
-        number = plural(len(absent), "vertex has", "vertices have")
+    if (gaps := np.flatnonzero(counts < 1)).size:
+        vertex = external_ids(graph, gaps[:1]).tolist()[0]
+        number = plural(len(gaps), "vertex has", "vertices have")
         raise InputError(f"vertex {shown(vertex)} has no row in {name}, as {number}: every vertex needs one; add them")
     return rows, dense
 

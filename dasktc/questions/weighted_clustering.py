@@ -40,11 +40,11 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
     weight = weight_name(weight)
     data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     sums = np.zeros(graph.vertices)
-    for (index, table, stream), by_role in over_triples(graph, "clustering", "sums", _values(graph, data, weight)):
-        for ids_of, of_role in zip((index.row_ids, stream.row_ids, table.column_ids), by_role, strict=True):
-            ids = ids_of(np.arange(len(of_role)))
-            known = ids < len(sums)  # a block may have one more row, without edges
-            sums[ids[known]] += of_role[known]
+    for (index, table, stream), role_arrays in over_triples(graph, "clustering", "sums", _values(graph, data, weight)):
+        for id_function, array in zip((index.row_ids, stream.row_ids, table.column_ids), role_arrays, strict=True):
+            ids = id_function(np.arange(len(array)))
+            mask = ids < len(sums)  # a block may have one more row, without edges
+            sums[ids[mask]] += array[mask]
     with np.errstate(invalid="ignore", divide="ignore"):
         coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, data))
     order, executor = graph.prepared.graph.order, graph.executor
@@ -56,9 +56,11 @@ def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttr
     """Return the attributes kept of edges; InputError unless they include weights of this name."""
     data: EdgeAttributes | None = graph.prepared.attributes
     if weight is not None and (data is None or data.weight != weight):
-        has = "without weights" if data is None or data.weight is None else f"with {option('weight', data.weight)}"
+        description = (
+            "without weights" if data is None or data.weight is None else f"with {option('weight', data.weight)}"
+        )
         name = option("weight", weight)
-        raise InputError(f"{name} is asked for, but the graph was prepared {has}: prepare it with {name}")
+        raise InputError(f"{name} is asked for, but the graph was prepared {description}: prepare it with {name}")
     if data is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     return data
@@ -82,13 +84,13 @@ def _values(graph: CountingContext, data: EdgeAttributes, weight: str | None) ->
 def _pairs(graph: CountingContext, data: EdgeAttributes) -> Array:
     """Return the number of pairs of neighbours, or of arcs, by which each vertex's sum is divided."""
     if data.neighbours is None:
-        oriented = graph.prepared.graph
-        degrees = graph.executor.gather([oriented.out_degree.whole, oriented.in_degree.whole])
+        oriented_graph = graph.prepared.graph
+        degrees = graph.executor.gather([oriented_graph.out_degree.whole, oriented_graph.in_degree.whole])
         degree = degrees[0].astype(np.float64) + degrees[1]
         return degree * (degree - 1) / 2
-    out, into, both_ways = (vector.astype(np.float64) for vector in data.neighbours)
-    arcs = out + into + 2 * both_ways
-    return arcs * (arcs - 1) - 2 * both_ways
+    out_degrees, in_degrees, mutual_degrees = (vector.astype(np.float64) for vector in data.neighbours)
+    arcs = out_degrees + in_degrees + 2 * mutual_degrees
+    return arcs * (arcs - 1) - 2 * mutual_degrees
 
 
 def over_triples(
@@ -124,8 +126,8 @@ def over_triples(
         for job in batch:
             blocks = [graph.blocks[place] for place in job.triple.places]
             calls.append((function, job, *blocks, [values[place] for place in job.triple.places]))
-        for blocks, result, walked in executor.gather(starmap(executor, stage, _evaluated, calls)):
-            wedges += walked
+        for blocks, result, task_wedges in executor.gather(starmap(executor, stage, _evaluated, calls)):
+            wedges += task_wedges
             yield blocks, result
     if wedges != graph.prepared.wedges:
         raise CountError(

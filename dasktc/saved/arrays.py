@@ -93,7 +93,7 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dic
         The file cannot be written.
     """
     host_arrays = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
-    stored, start = dict[str, StoredArray[Any]](), ALIGNMENT
+    records, start = dict[str, StoredArray[Any]](), ALIGNMENT
     lock = None if streams.is_remote(folder) else Lock()
     with new_file(joined(folder, name)) as file:
         file.write(MAGIC.ljust(ALIGNMENT, b"\0"))
@@ -101,10 +101,10 @@ def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dic
             data = array.astype(array.dtype.newbyteorder("<"), copy=False).view("u1")
             write = partial(_write_slab, file, lock, start, data)
             crc32 = in_threads(write, len(data)) if lock else map(write, range(0, len(data), host_threads.SLAB))
-            stored[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "".join(crc32))
+            records[key] = StoredArray(name, array.dtype.str[1:], len(array), start, "".join(crc32))
             _write_slab(file, lock, start + len(data), bytes(-len(data) % ALIGNMENT), 0)
-            start = stored[key].end
-    return stored
+            start = records[key].end
+    return records
 
 
 def _write_slab(file: BinaryIO, lock: Lock | None, start: int, data: Any, first: int) -> str:
@@ -199,11 +199,11 @@ def read_array(
     return (part if len(part) == len(data) else part.copy()).view(dtype)
 
 
-def _compare(stored: StoredArray[Any], url: str, data: Any, start: int) -> None:
+def _compare(record: StoredArray[Any], url: str, data: Any, start: int) -> None:
     """Verify the checksums of bytes read from offset `start`, the start of a chunk."""
     crc32 = _crc32(data)
-    expected = stored.crc32[start // CHUNK * DIGITS :][: len(crc32)]
+    expected = record.crc32[start // CHUNK * DIGITS :][: len(crc32)]
     if crc32 != expected:
         digit = next(n for n, pair in enumerate(zip_longest(crc32, expected)) if pair[0] != pair[1])
-        first = stored.start + start + digit // DIGITS * CHUNK
+        first = record.start + start + digit // DIGITS * CHUNK
         raise damaged(url, f"the bytes from {first:,} on have another checksum than those saved")

@@ -101,23 +101,24 @@ def checked_block(read: BlockRead, backend: Backend) -> Measured:
 
 def block_and_totals(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
     """Read and check a block; return it and its sums. Runs on a worker."""
-    record, by, url = read.record, read.by, read.url
+    record, hasher, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
     columns, (descents, targets) = backend.block_facts.facts_of_file(
-        lambda look_at: read_array(read.folder, record.columns, backend, look=look_at), by.over(stride, column_first)
+        lambda callback: read_array(read.folder, record.columns, backend, look=callback),
+        hasher.over(stride, column_first),
     )
     members = None if record.members is None else read_array(read.folder, record.members, backend)
     block = OrientedCSR(offsets, columns, *read.numbering, members)
     # Without a column below its row no number of a row may be compared with that of a column.
-    behind = column_first - row_first if ordered else None
-    own, rows_by = backend.block_facts, by.over(stride, row_first)
+    distance = column_first - row_first if ordered else None
+    facts, row_hasher = backend.block_facts, hasher.over(stride, row_first)
 
     def look(first: int) -> RowFacts:
-        end = min(block.rows, first + own.step)
-        return own.row_facts(offsets, columns, first, end, rows_by, read.columns, stride, behind)
+        end = min(block.rows, first + facts.step)
+        return facts.row_facts(offsets, columns, first, end, row_hasher, read.columns, stride, distance)
 
-    rows = RowFacts.add_up(in_threads(look, block.rows, own.step))
+    rows = RowFacts.add_up(in_threads(look, block.rows, facts.step))
     if rows.wrong or int(offsets[0]) != 0 or int(offsets[-1]) != block.edges:
         raise damaged(url, f"its rows are not those of a block of {plural(block.edges, 'edge')}")
     if rows.outside:
@@ -130,22 +131,24 @@ def block_and_totals(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, To
     if members is not None:
         totals = _totals_of_members(block, members, read, backend)
     if read.pairs:
-        totals = totals._replace(pairs=own.pair_total(offsets, columns, rows_by, by.over(stride, column_first)))
+        totals = totals._replace(
+            pairs=facts.pair_total(offsets, columns, row_hasher, hasher.over(stride, column_first))
+        )
     if read.expected is not None and totals != read.expected[0]:
         raise damaged(read.expected[1], f"its degrees are not those of block {place}")
     return block, totals
 
 
-def _totals_of_members(block: OrientedCSR, members: Array, read: BlockRead, backend: Backend) -> Totals:
+def _totals_of_members(block: OrientedCSR, members: Array, request: BlockRead, backend: Backend) -> Totals:
     """Check the members of a part with proxies, and sum the hashes of its edges' ends."""
-    url = read.url
-    facts = backend.block_facts.column_facts(members, read.by)
-    if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < read.vertices):
-        raise damaged(url, f"its members do not ascend, or are none of {plural(read.vertices, 'vertex')}")
+    url = request.url
+    facts = backend.block_facts.column_facts(members, request.by)
+    if facts.descents or (len(members) and not 0 <= int(members[0]) <= int(members[-1]) < request.vertices):
+        raise damaged(url, f"its members do not ascend, or are none of {plural(request.vertices, 'vertex')}")
     sources = targets = 0
     for row, column in _ends(block, backend):
-        sources += backend.block_facts.column_facts(members.take(row), read.by).total
-        targets += backend.block_facts.column_facts(members.take(column), read.by).total
+        sources += backend.block_facts.column_facts(members.take(row), request.by).total
+        targets += backend.block_facts.column_facts(members.take(column), request.by).total
     return Totals(sources % WORD, targets % WORD)
 
 
@@ -159,8 +162,8 @@ def _ends(block: OrientedCSR, backend: Backend) -> Iterable[tuple[Array, Array]]
 
 def proxy_wedges(local: OrientedCSR, part: OrientedCSR, backend: Backend) -> int | None:
     """The wedges of a part with proxies that start at a local vertex; None if its blocks have other members."""
-    different: Any = local.members != part.members
-    if bool(different.any()):
+    mask: Any = local.members != part.members
+    if bool(mask.any()):
         return None
     lengths = backend.array.diff(part.offsets)
     return sum(int(lengths.take(column).sum()) for _, column in _ends(local, backend))
@@ -171,8 +174,8 @@ def checked_vectors(order: Array, outward: Array, inward: Array, first: int, by:
     step = backend.block_facts.step
 
     def look(start: int) -> VertexFacts:
-        dense, out, into = (vector[start : start + step] for vector in (order, outward, inward))
-        return backend.block_facts.vertex_facts(dense, out, into, first + start, by)
+        dense, out_degrees, in_degrees = (vector[start : start + step] for vector in (order, outward, inward))
+        return backend.block_facts.vertex_facts(dense, out_degrees, in_degrees, first + start, by)
 
     return VertexFacts.add_up(in_threads(look, len(order), step))
 

@@ -143,16 +143,16 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     """
     entries = _entries(folder) or {}
     for name, size in sizes.items():
-        held = entries[name].size if name in entries else None
-        if held is None and streams.is_remote(folder):  # a plain web server lists no folder, or no sizes
+        nbytes = entries[name].size if name in entries else None
+        if nbytes is None and streams.is_remote(folder):  # a plain web server lists no folder, or no sizes
             with streams.naming(folder), suppress(FileNotFoundError):
                 fs, path = streams.filesystem(joined(folder, name))
-                held = fs.info(path)["size"]
-                entries[name] = _Entry(True, held)
+                nbytes = fs.info(path)["size"]
+                entries[name] = _Entry(True, nbytes)
         if name not in entries:
             raise damaged(folder, f"{name} is missing")
-        if held is not None and held < size:
-            raise damaged(folder, f"{name} has {plural(held, 'byte')} instead of {size:,}")
+        if nbytes is not None and nbytes < size:
+            raise damaged(folder, f"{name} has {plural(nbytes, 'byte')} instead of {size:,}")
 
 
 class _Entry(NamedTuple):
@@ -174,11 +174,11 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
         fs, path = streams.filesystem(folder)
         if not fs.exists(path):
             return None
-        listed: dict[str, Any] = {}
+        infos: dict[str, Any] = {}
         with suppress(FileNotFoundError):  # a plain web server may list no folder
-            listed = {entry["name"].rstrip("/"): entry for entry in fs.ls(path, detail=True)}
-        listed.pop(path.rstrip("/"), None)  # object stores list a marker of the folder itself
-        return {os.path.basename(name): _Entry(info["type"] == "file", info["size"]) for name, info in listed.items()}
+            infos = {entry["name"].rstrip("/"): entry for entry in fs.ls(path, detail=True)}
+        infos.pop(path.rstrip("/"), None)  # object stores list a marker of the folder itself
+        return {os.path.basename(name): _Entry(info["type"] == "file", info["size"]) for name, info in infos.items()}
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
@@ -241,11 +241,11 @@ def _own_files(folder: str, entries: dict[str, _Entry] | None) -> list[str]:
             f"{path} is damaged ({' '.join(str(error).split())}): which files are the graph's is unknown, so {_FORCE} "
             "does not replace it; remove the folder yourself, or choose another name"
         ) from None
-    foreign = [name for name, entry in entries.items() if name not in graph_files or not entry.is_file]
-    if foreign:
+    strangers = [name for name, entry in entries.items() if name not in graph_files or not entry.is_file]
+    if strangers:
         raise InputError(
-            f"{folder} has {plural(len(foreign), 'entry that is', 'entries that are')} not the saved graph's, "
-            f"{shown(foreign[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
+            f"{folder} has {plural(len(strangers), 'entry that is', 'entries that are')} not the saved graph's, "
+            f"{shown(strangers[0])} for one: {_FORCE} would delete them; move them elsewhere, or choose another name"
         )
     return [MANIFEST, *(name for name in entries if name != MANIFEST)]
 
@@ -256,8 +256,8 @@ def _file_names(content: Any) -> Iterator[str]:
         file = content.get("file")
         if isinstance(file, str):
             yield file
-    for inner in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
-        yield from _file_names(inner)
+    for value in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from _file_names(value)
 
 
 def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
@@ -285,8 +285,8 @@ def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
     """
     if not streams.is_remote(out):
         target = Path(out)
-        with hidden_beside(target) as hidden:
-            folder = hidden / "graph"
+        with hidden_beside(target) as hidden_folder:
+            folder = hidden_folder / "graph"
             folder.mkdir()
             try:
                 graph = write(str(folder))
@@ -294,7 +294,7 @@ def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
                 raise type(error)(neutral_text(error).replace(str(folder), str(target))) from error
             (folder / MANIFEST).write_bytes(_encoded(graph))
             _own_files(out, _entries(out))  # other files may have come meanwhile
-            publish(folder, target, hidden)
+            publish(folder, target, hidden_folder)
         return graph
     fs, path = streams.filesystem(out)
     with writing(out):

@@ -211,14 +211,14 @@ class Manifest(_Record, frozen=True, kw_only=True):
         if isinstance(self.layout, GridRecord):
             layout = self.layout.layout(self.graph_shape)
             return GridPartition(layout, Sizes(edges, *layout.sizes), self.wedges)
-        none, sizes, proxies = Sharded((0, 0), []), Sizes(edges, rows, rows), tuple(self.layout.proxies)
-        return ProxyPartition(none, none, none, sizes, proxies, self.layout.wedges, self.graph_shape, [], [])
+        empty, sizes, proxies = Sharded((0, 0), []), Sizes(edges, rows, rows), tuple(self.layout.proxies)
+        return ProxyPartition(empty, empty, empty, sizes, proxies, self.layout.wedges, self.graph_shape, [], [])
 
     def files(self) -> dict[str, int]:
         """The least number of bytes of each file."""
         sizes: dict[str, int] = {}
-        for stored in arrays_of(self):
-            sizes[stored.file] = max(sizes.get(stored.file, 0), stored.end)
+        for array in arrays_of(self):
+            sizes[array.file] = max(sizes.get(array.file, 0), array.end)
         return sizes
 
 
@@ -227,8 +227,8 @@ def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
     if isinstance(record, StoredArray):
         yield record
     elif isinstance(record, list | tuple | _Record):
-        for inner in msgspec.structs.astuple(record) if isinstance(record, _Record) else record:
-            yield from arrays_of(inner)
+        for value in msgspec.structs.astuple(record) if isinstance(record, _Record) else record:
+            yield from arrays_of(value)
 
 
 def decoded(folder: str, graph: Raw) -> Manifest:
@@ -244,8 +244,8 @@ def decoded(folder: str, graph: Raw) -> Manifest:
         if manifest.method.partition in SCHEMES:
             check_consistency(manifest)
     except (MsgspecError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-        why = neutral_text(error).partition(";")[0].replace("`$", "`graph")
-        raise damaged(joined(folder, MANIFEST), why) from None
+        reason = neutral_text(error).partition(";")[0].replace("`$", "`graph")
+        raise damaged(joined(folder, MANIFEST), reason) from None
     if manifest.method.partition not in SCHEMES:
         raise InputError(
             f"{folder} is saved in partition {manifest.method.partition}, which is not installed here: install the "
@@ -271,8 +271,8 @@ def check_consistency(manifest: Manifest) -> None:
     else:
         grid = layout.layout(manifest.graph_shape)
         parts, widths = grid.shape, [axis.parts for axis in grid.families]
-    proxied, attributes = manifest.scheme.dealing.members, manifest.kept
-    if parts != (rows, columns) or isinstance(layout, PartsRecord) != proxied:
+    has_proxies, attributes = manifest.scheme.dealing.members, manifest.kept
+    if parts != (rows, columns) or isinstance(layout, PartsRecord) != has_proxies:
         raise ValueError(f"its layout is not one of {rows:,} by {plural(columns, 'block')} of {method.partition}")
     sizes = manifest.partition().sizes
     for first, end in pairwise([0, *accumulate(widths)]):
@@ -282,7 +282,7 @@ def check_consistency(manifest: Manifest) -> None:
         vertex_count, edge_count = int(sizes.rows[place]), int(sizes.edges[place])
         for name, expected in (
             ("offsets", vertex_count + 1),
-            ("members", vertex_count if proxied else None),
+            ("members", vertex_count if has_proxies else None),
             ("roots", None if attributes.weight is None else edge_count),
             ("directions", edge_count if attributes.directed else None),
         ):

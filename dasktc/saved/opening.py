@@ -88,10 +88,10 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     names = list(source) if isinstance(source, list | tuple) else [source]
     if not all(isinstance(name, str | os.PathLike) for name in names):
         return None
-    opened = next((content for name in names if (content := manifest_of(name)) is not None), None)
-    if opened is None:
+    contents = next((content for name in names if (content := manifest_of(name)) is not None), None)
+    if contents is None:
         return None
-    folder, graph = opened
+    folder, graph = contents
     manifest = decoded(folder, graph)
     if len(names) > 1:
         raise InputError(
@@ -130,22 +130,22 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     InputError
         An option asks for another value than the one that was saved.
     """
-    kept, default = {"sort_rows": True, **asdict(saved.manifest.method)}, Options()
-    scheme = SCHEMES[kept["partition"]]
+    method, default = {"sort_rows": True, **asdict(saved.manifest.method)}, Options()
+    scheme = SCHEMES[method["partition"]]
     free = {"parts": scheme.replicated, "seed": not scheme.dealing.members}  # what no block depends on
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
-        asked = getattr(options, name)
-        if asked in (getattr(default, name), kept[name]) or free.get(name):
+        value = getattr(options, name)
+        if value in (getattr(default, name), method[name]) or free.get(name):
             continue
         raise InputError(
-            f"{option(name, asked)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {kept[name]}: "
-            "its blocks stay as they are; leave it out, or prepare the graph again"
+            f"{option(name, value)} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} "
+            f"{method[name]}: its blocks stay as they are; leave it out, or prepare the graph again"
         )
     if options.splits is not None:
-        kept["splits"] = options.splits
+        method["splits"] = options.splits
     if free["seed"]:
-        kept["seed"] = options.seed
-    return replace(options, **kept)
+        method["seed"] = options.seed
+    return replace(options, **method)
 
 
 def open_plan(
@@ -179,7 +179,7 @@ def open_plan(
     InputError
         The vertices do not fit the memory.
     """
-    manifest, automatic = saved.manifest, options.kernel == "auto"
+    manifest, is_automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, manifest, options, planned_for)
     vertices, saved_partition = manifest.vertices, manifest.partition()
     plan, partition, options = plan_count(
@@ -189,13 +189,13 @@ def open_plan(
         lambda *_: saved_partition,
         limits or limits_of(executor, options),
         choice,
-        automatic=automatic,
+        automatic=is_automatic,
         memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
-        budget = budget.of(vertices, sum(stored.nbytes for stored in arrays_of(manifest.ids)))
+        budget = budget.of(vertices, sum(array.nbytes for array in arrays_of(manifest.ids)))
     budget.check(vertices, plan.partition)
     shards = budget.shards(vertices)
     plan = replace(plan, vertices=vertices, proxies=partition.proxies, shards=shards, numbering=budget.why(vertices))
@@ -206,11 +206,11 @@ def open_plan(
         return Sharded(starts, lambda: [executor.submit("open", *call) for call in calls])
 
     order, *degrees = (sharded(_vector, _Files(saved.folder, getattr(manifest, name), vertices)) for name in VECTORS)
-    numbered = sharded(_id_map if shards == 1 else _ids, _Files(saved.folder, manifest.ids.shards))
+    numbering = sharded(_id_map if shards == 1 else _ids, _Files(saved.folder, manifest.ids.shards))
     graph = Oriented(Handles(), order, degrees[0], degrees[1], manifest.wedges, manifest.edges)
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}
-    return Prepared(graph, partition, plan, numbered, manifest.rows, manifest.loops, source, options, seconds)
+    return Prepared(graph, partition, plan, numbering, manifest.rows, manifest.loops, source, options, seconds)
 
 
 def open_blocks(
@@ -234,7 +234,7 @@ def open_blocks(
     InputError
         The graph is damaged, or the largest task does not fit a worker's memory.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     progress("read", 0, 1)
     prepared, record = open_plan(executor, saved, options), saved.manifest.attributes
     plan = prepared.plan
@@ -251,17 +251,17 @@ def open_blocks(
     if attributes and record is not None:
         degrees = executor.gather([prepared.graph.out_degree.whole, prepared.graph.in_degree.whole])
         prepared = replace(prepared, attributes=_open_attributes(saved, record, degrees))
-    return replace(prepared, seconds={"read": time.perf_counter() - began, "prepare": 0.0}), blocks
+    return replace(prepared, seconds={"read": time.perf_counter() - start, "prepare": 0.0}), blocks
 
 
-def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> Blocks:
+def _open_checked(executor: Executor, archive: SavedGraph, prepared: Prepared) -> Blocks:
     """Read the blocks on the workers, and check blocks and vertex vectors (`saved.checks`)."""
-    manifest, partition, sizes, by = saved.manifest, prepared.partition, prepared.sizes, Hash.draw()
-    degrees = joined(saved.folder, manifest.out_degree[0].file)
+    manifest, partition, sizes, hasher = archive.manifest, prepared.partition, prepared.sizes, Hash.draw()
+    degrees = joined(archive.folder, manifest.out_degree[0].file)
     widths = [1]  # local rows are in column 0
     if isinstance(partition, GridPartition):
         widths = [axis.parts for axis in partition.layout.families]
-    reads = {}
+    requests = {}
     for place, record in manifest.places.items():
         stride, row_first, column_first = 1, 0, 0
         if isinstance(partition, GridPartition):
@@ -269,10 +269,12 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
             column_first = partition.layout.numbering(place[1])[0]
         numbering = stride, row_first, column_first, manifest.graph_shape.ordered, place
         shape = int(sizes.rows[place]), int(sizes.columns[place])
-        reads[place] = checks.BlockRead(saved.folder, record, numbering, *shape, manifest.vertices, by, len(widths) > 1)
-    vectors = _check_vectors(executor, saved, prepared, by)
+        requests[place] = checks.BlockRead(
+            archive.folder, record, numbering, *shape, manifest.vertices, hasher, len(widths) > 1
+        )
+    vectors = _check_vectors(executor, archive, prepared, hasher)
     expected = checks.Totals(vectors.sources, vectors.targets)
-    blocks, totals = _read_blocks(executor, prepared, reads, (expected, degrees))
+    blocks, totals = _read_blocks(executor, prepared, requests, (expected, degrees))
     # Degrees are those of the blocks in each family of columns, and all families have the same edges.
     families = [
         checks.Totals.add_up(sums for (_, column), sums in totals.items() if first <= column < end)
@@ -282,73 +284,73 @@ def _open_checked(executor: Executor, saved: SavedGraph, prepared: Prepared) -> 
     if any((sums.sources, sums.targets) != (expected.sources, expected.targets) for sums in families):
         raise damaged(degrees, "its degrees, or those into the vertices, are not those of the blocks")
     if any(sums.pairs != families[0].pairs for sums in families):
-        raise damaged(saved.folder, "the blocks of its two families of columns have not the same edges")
+        raise damaged(archive.folder, "the blocks of its two families of columns have not the same edges")
     if isinstance(partition, ProxyPartition):
-        _check_proxies(executor, saved, partition, blocks)
+        _check_proxies(executor, archive, partition, blocks)
     elif not manifest.graph_shape.ordered and len(prepared.graph.order.parts) == 1:
         # Ids do not show whether an edge leads to its end of higher degree.
         wholes = (getattr(prepared.graph, name).whole for name in VECTORS)
         rank = executor.submit("open", checks.ranks, *wholes, executor.backend)
-        calls = [(block, rank, reads[place].url, executor.backend) for place, block in blocks.items()]
+        calls = [(block, rank, requests[place].url, executor.backend) for place, block in blocks.items()]
         executor.wait(starmap(executor, "open", checks.refuse_against_ranks, calls))
     return blocks
 
 
 def _read_blocks(
-    executor: Executor, prepared: Prepared, reads: dict[Block, checks.BlockRead], expected: tuple[checks.Totals, str]
+    executor: Executor, prepared: Prepared, requests: dict[Block, checks.BlockRead], expected: tuple[checks.Totals, str]
 ) -> tuple[Blocks, dict[Block, checks.Totals]]:
     """Read and check each block by itself; return the sums over each, but of a single block compare them at once."""
     backend, plan, answers = executor.backend, prepared.plan, answers_of(executor)
-    if len(reads) == 1:  # each worker may read its own
-        ((place, read),) = reads.items()
+    if len(requests) == 1:  # each worker may read its own
+        ((place, request),) = requests.items()
         make = answers.submit_replicated if plan.scheme.replicated else executor.submit
-        return {place: make("open", checks.open_block, replace(read, expected=expected), backend)}, {}
-    where = builders(plan, prepared.sizes, executor.worker_threads)
-    calls, workers = [(read, backend) for read in reads.values()], [where.get(place) for place in reads]
+        return {place: make("open", checks.open_block, replace(request, expected=expected), backend)}, {}
+    homes = builders(plan, prepared.sizes, executor.worker_threads)
+    calls, workers = [(request, backend) for request in requests.values()], [homes.get(place) for place in requests]
     handles, totals = answers.measured("open", checks.checked_block, calls, workers)
-    return dict(zip(reads, handles, strict=True)), dict(zip(reads, totals, strict=True))
+    return dict(zip(requests, handles, strict=True)), dict(zip(requests, totals, strict=True))
 
 
-def _check_vectors(executor: Executor, saved: SavedGraph, prepared: Prepared, by: Hash) -> VertexFacts:
+def _check_vectors(executor: Executor, archive: SavedGraph, prepared: Prepared, hasher: Hash) -> VertexFacts:
     """Read the vertex vectors, and return the sums over them; refuse an order that is no permutation, and wedges."""
-    graph, manifest = prepared.graph, saved.manifest
+    graph, manifest = prepared.graph, archive.manifest
     shards = zip(graph.order.parts, graph.out_degree.parts, graph.in_degree.parts, graph.order.starts, strict=False)
-    handles = [executor.submit("open", checks.checked_vectors, *shard, by, executor.backend) for shard in shards]
+    handles = [executor.submit("open", checks.checked_vectors, *shard, hasher, executor.backend) for shard in shards]
     vectors = VertexFacts.add_up(executor.gather(handles))
     if vectors.dense != vectors.ids:
-        raise damaged(joined(saved.folder, manifest.order[0].file), "its numbers are not those of all vertices")
+        raise damaged(joined(archive.folder, manifest.order[0].file), "its numbers are not those of all vertices")
     if vectors.wedges != graph.wedges:
-        why = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
-        raise damaged(joined(saved.folder, MANIFEST), why)
+        reason = f"it says {plural(graph.wedges, 'wedge')}, but the degrees give {vectors.wedges:,}"
+        raise damaged(joined(archive.folder, MANIFEST), reason)
     return vectors
 
 
-def _check_proxies(executor: Executor, saved: SavedGraph, partition: ProxyPartition, blocks: Blocks) -> None:
+def _check_proxies(executor: Executor, archive: SavedGraph, partition: ProxyPartition, blocks: Blocks) -> None:
     """Refuse the blocks of parts with proxies if they do not close the wedges that their tasks must stream."""
     calls = [(blocks[part, 0], blocks[part, 1], executor.backend) for part in range(len(partition.proxies))]
     wedges = executor.gather([executor.submit("open", checks.proxy_wedges, *call) for call in calls])
     if None in wedges:
-        file = joined(saved.folder, saved.manifest.places[wedges.index(None), 0].columns.file)
+        file = joined(archive.folder, archive.manifest.places[wedges.index(None), 0].columns.file)
         raise damaged(file, "its members are not those of its part")
     if sum(wedges) != partition.wedges:
         raise damaged(
-            joined(saved.folder, MANIFEST),
+            joined(archive.folder, MANIFEST),
             f"it says {plural(partition.wedges, 'wedge')} of parts, but the blocks have {sum(wedges):,}",
         )
 
 
 def _with_kernel(
-    executor: Executor, manifest: Manifest, options: Options, planned_for: str | None
+    executor: Executor, manifest: Manifest, options: Options, backend_name: str | None
 ) -> tuple[Options, str]:
     """Choose the kernel and say why: the saved one, unless another kernel is asked for or the backend changed."""
-    backend, kept = planned_for or options.chosen_backend, manifest.kernel
-    if options.kernel == "auto" and kept is not None and backend == manifest.backend and kept in KERNELS[backend]:
-        return replace(options, kernel=kept), manifest.choice
+    backend, kernel = backend_name or options.chosen_backend, manifest.kernel
+    if options.kernel == "auto" and kernel is not None and backend == manifest.backend and kernel in KERNELS[backend]:
+        return replace(options, kernel=kernel), manifest.choice
     processors = 1
     if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
         (processors,) = executor.gather([executor.submit("open", methodcaller("processors"), executor.backend)])
-    chosen, why = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
-    return replace(chosen, backend=options.backend), why
+    result, reason = choose(replace(options, backend=backend), Facts(**manifest.facts, processors=processors))
+    return replace(result, backend=options.backend), reason
 
 
 # vectors and ids, on the workers
@@ -377,10 +379,10 @@ class _Files:
 
 def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str = "int32") -> Array:
     parts = []
-    for stored, begin, stop in files.spans(first, end):
-        part = read_array(files.folder, stored, backend, begin, stop)
+    for array, begin, stop in files.spans(first, end):
+        part = read_array(files.folder, array, backend, begin, stop)
         if files.below is not None and len(part) and int(part.view("uint32").max()) >= files.below:
-            raise files.damaged(stored, f"a number is not below that of {plural(files.below, 'vertex')}")
+            raise files.damaged(array, f"a number is not below that of {plural(files.below, 'vertex')}")
         parts.append(part.astype(dtype, copy=False))
     if len(parts) == 1:
         return parts[0]
@@ -389,18 +391,18 @@ def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str = 
 
 def _ids(files: _Files, first: int, end: int, backend: Backend) -> Any:
     """Read ids, integers of the backend or texts of Arrow; they ascend, also from the one before them."""
-    before, shard = max(0, first - 1), files.shards[0]
+    start, shard = max(0, first - 1), files.shards[0]
     if isinstance(shard, TextRecord):
         import pyarrow.compute as pc
 
-        stored, ids = shard.letters, _text(files, before, end)
-        ascend = len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py()
+        array, ids = shard.letters, _text(files, start, end)
+        is_ascending = len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py()
     else:
-        stored, ids = shard, _vector(files, before, end, backend, "int64")
-        ascend = not bool((ids[1:] <= ids[:-1]).any())
-    if not ascend:
-        raise files.damaged(stored, "its ids do not ascend")
-    return ids[first - before :]
+        array, ids = shard, _vector(files, start, end, backend, "int64")
+        is_ascending = not bool((ids[1:] <= ids[:-1]).any())
+    if not is_ascending:
+        raise files.damaged(array, "its ids do not ascend")
+    return ids[first - start :]
 
 
 def _text(files: _Files, first: int, end: int) -> Any:
@@ -432,10 +434,10 @@ def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
 # weights and directions, in this process
 
 
-def _open_attributes(saved: SavedGraph, record: AttributeRecord, degrees: list[Array]) -> EdgeAttributes:
+def _open_attributes(archive: SavedGraph, record: AttributeRecord, degrees: list[Array]) -> EdgeAttributes:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    folder, roots, directions = saved.folder, dict[Block, Array](), dict[Block, Array]()
-    for place, block in saved.manifest.places.items():
+    folder, roots, directions = archive.folder, dict[Block, Array](), dict[Block, Array]()
+    for place, block in archive.manifest.places.items():
         if block.roots is not None:
             roots[place] = read_array(folder, block.roots)
         if block.directions is not None:
@@ -445,7 +447,7 @@ def _open_attributes(saved: SavedGraph, record: AttributeRecord, degrees: list[A
     neighbours = None
     if (numbers := record.neighbours) is not None:
         url = joined(folder, numbers[0].file)
-        neighbours = Neighbours(*(read_array(folder, stored) for stored in numbers))
+        neighbours = Neighbours(*(read_array(folder, array) for array in numbers))
         for array in neighbours:
             if len(array) and not 0 <= array.min() <= array.max() < len(array):
                 raise damaged(url, f"a vertex of {len(array):,} has not so many neighbours")

@@ -54,7 +54,7 @@ def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options:
         A file cannot be written.
     """
     content = write_folder(out, partial(_write_files, executor, prepared, blocks, options))
-    return sum(stored.nbytes for stored in manifest.arrays_of(content))
+    return sum(array.nbytes for array in manifest.arrays_of(content))
 
 
 def _write_files(
@@ -62,7 +62,7 @@ def _write_files(
 ) -> manifest.Manifest:
     """Write all files but the manifest, and return what that will say."""
     graph, plan, source = prepared.graph, prepared.plan, prepared.source
-    layout, kept = _layout_record(prepared.partition, plan.partition), prepared.attributes
+    layout, edge_values = _layout_record(prepared.partition, plan.partition), prepared.attributes
     places, vertices = sorted(blocks), prepared.vertices
     vectors = {name: getattr(graph, name).parts for name in manifest.VECTORS}
     ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
@@ -71,21 +71,21 @@ def _write_files(
         file = name.replace("_", "-")
         calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
     calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
-    written: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
-    of_blocks = [next(written) for _ in places]
-    of_vectors = {name: [next(written) for _ in parts] for name, parts in vectors.items()}
-    shards, facts = list(written), look(executor, graph)
+    results: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
+    block_records = [next(results) for _ in places]
+    vector_records = {name: [next(results) for _ in parts] for name, parts in vectors.items()}
+    shards, facts = list(results), look(executor, graph)
     attributes = None
-    if kept is not None:
-        for place, arrays in zip(places, of_blocks, strict=True):
-            values = {"roots": kept.roots.get(place), "directions": kept.directions.get(place)}
+    if edge_values is not None:
+        for place, arrays in zip(places, block_records, strict=True):
+            values = {"roots": edge_values.roots.get(place), "directions": edge_values.directions.get(place)}
             arrays |= write_arrays(folder, _name("attributes", *place), values)
         neighbours = None
-        if kept.neighbours is not None:
-            stored = write_arrays(folder, "neighbours.bin", kept.neighbours._asdict())
-            neighbours = stored["out"], stored["into"], stored["both"]
+        if edge_values.neighbours is not None:
+            records = write_arrays(folder, "neighbours.bin", edge_values.neighbours._asdict())
+            neighbours = records["out"], records["into"], records["both"]
         attributes = manifest.AttributeRecord(
-            weight=kept.weight, directed=kept.directed, largest=kept.largest, neighbours=neighbours
+            weight=edge_values.weight, directed=edge_values.directed, largest=edge_values.largest, neighbours=neighbours
         )
     return manifest.Manifest(
         name=without_secrets(source.name),
@@ -111,8 +111,8 @@ def _write_files(
         choice=plan.choice,
         facts={name: int(getattr(facts, name)) for name in manifest.FACTS},
         layout=layout,
-        blocks=[manifest.BlockRecord(**arrays) for arrays in of_blocks],
-        **of_vectors,
+        blocks=[manifest.BlockRecord(**arrays) for arrays in block_records],
+        **vector_records,
         ids=manifest.TextIds(shards=shards) if source.ids == "text" else manifest.IntegerIds(shards=shards),
         attributes=attributes,
     )
@@ -139,15 +139,15 @@ def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:
 
 def _write_ids(ids: Any, folder: str, name: str) -> StoredArray[Any] | manifest.TextRecord:
     """Write the ids of a map or of a shard: integers in the narrowest type that fits, or the buffers of texts."""
-    external: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
-    if hasattr(external, "__array_interface__") or hasattr(external, "get"):
-        values = on_host(external)
-        narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)  # ascending
-        values = values.astype("int32" if narrow else "int64", copy=False)
+    vertex_ids: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
+    if hasattr(vertex_ids, "__array_interface__") or hasattr(vertex_ids, "get"):
+        values = on_host(vertex_ids)
+        fits_32_bits = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)  # ascending
+        values = values.astype("int32" if fits_32_bits else "int64", copy=False)
         return write_arrays(folder, name, {"values": values})["values"]
     import pyarrow as pa
 
-    text = external if isinstance(external, pa.Array) else external.combine_chunks()
+    text = vertex_ids if isinstance(vertex_ids, pa.Array) else vertex_ids.combine_chunks()
     text = pa.concat_arrays([text.cast(pa.large_string())])  # a copy without the rest of a sliced array
     _, places, data = text.buffers()
     offsets = np.frombuffer(places, "int64", len(text) + 1, 8 * text.offset) if len(text) else np.zeros(1, "int64")

@@ -103,11 +103,11 @@ class DaskExecutor(Executor):
             A worker cannot make the call.
         """
         ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
-        began = time.monotonic()
-        while not (answers := self.faults.answered(said := ask())):  # none, where all workers die at this moment
+        start = time.monotonic()
+        while not (answers := self.faults.answered(replies := ask())):  # none, where all workers die at this moment
             self.faults.threads()
-            if said and time.monotonic() - began >= self.faults.patience:
-                raise self.faults.unanswered(said)
+            if replies and time.monotonic() - start >= self.faults.patience:
+                raise self.faults.unanswered(replies)
             time.sleep(0.1)
         return answers
 
@@ -149,22 +149,26 @@ class DaskExecutor(Executor):
 
         That takes no tasks and moves no values. Returns handles of the results, and the facts.
         """
-        given = list(calls)
-        where = list(prefer) or [None] * len(given)
+        argument_lists = list(calls)
+        workers = list(prefer) or [None] * len(argument_lists)
         futures = [
-            self._submit(stage, function, *call, prefer=at, urgent=urgent)
-            for call, at in zip(given, where, strict=True)
+            self._submit(stage, function, *call, prefer=worker, urgent=urgent)
+            for call, worker in zip(argument_lists, workers, strict=True)
         ]
-        given.clear()
+        argument_lists.clear()
         self.wait(futures)
         keys, facts = [future.key for future in futures], dict[Any, Any]()
         for answer in self.ask_workers(_facts_of, keys).values():
             facts |= answer
-        gone = [future for future in futures if future.key not in facts]  # lost with their worker since they were made
-        made = self._results(
-            [self.faults.ask(self.client.submit, operator.attrgetter("facts"), of, key=self._key(stage)) for of in gone]
+        # results that were lost with their worker since they were made
+        losses = [future for future in futures if future.key not in facts]
+        lost_facts = self._results(
+            [
+                self.faults.ask(self.client.submit, operator.attrgetter("facts"), future, key=self._key(stage))
+                for future in losses
+            ]
         )
-        facts |= dict(zip([future.key for future in gone], made, strict=True))
+        facts |= dict(zip([future.key for future in losses], lost_facts, strict=True))
         return futures, [facts[key] for key in keys]
 
     def replicated(self, stage: str, function: Function, *args: Any) -> Any:
@@ -175,9 +179,9 @@ class DaskExecutor(Executor):
         workers = sorted(set(self.worker_threads))
         if len(workers) < 2:
             return self.submit(stage, function, *args)
-        made = {worker: self._submit(stage, function, *args, prefer=worker) for worker in workers}
-        first = made[workers[0]]
-        self._replicas[first] = {worker: future for worker, future in made.items() if future is not first}
+        replicas = {worker: self._submit(stage, function, *args, prefer=worker) for worker in workers}
+        first = replicas[workers[0]]
+        self._replicas[first] = {worker: future for worker, future in replicas.items() if future is not first}
         return first
 
     def wait(self, handles: Iterable[Any]) -> None:
@@ -193,8 +197,8 @@ class DaskExecutor(Executor):
     def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
         """Submit calls together: a graph of many calls costs little more on its way to the scheduler than one call."""
         futures: list[Any] = []
-        for _, together in itertools.groupby(calls, key=len):  # the client maps over columns of equal length
-            columns = list(zip(*((function, *call) for call in together), strict=True))
+        for _, group in itertools.groupby(calls, key=len):  # the client maps over columns of equal length
+            columns = list(zip(*((function, *call) for call in group), strict=True))
             keys = [self._key(stage, getattr(first, "label", ())) for first in columns[1]]
             futures += self.faults.ask(self.client.map, _call, *columns, key=keys, pure=False, **_preferred(prefer))
         return futures
@@ -204,8 +208,8 @@ class DaskExecutor(Executor):
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Submit the calls and wait for them; a task extracts each result, unless the client knows where it is."""
-        wrapped = self.store.wrap_stream(function)
-        lists = [self._submit(stage, wrapped, *call) for call in calls]
+        wrapper = self.store.wrap_stream(function)
+        lists = [self._submit(stage, wrapper, *call) for call in calls]
         if self.store.placed:
             return [entry for handle in self._places(lists) for entry in self.store.entries(handle)]
         counts = self._results([self._submit(stage, len, handles) for handles in lists])
@@ -217,8 +221,8 @@ class DaskExecutor(Executor):
 
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; the scheduler frees inputs that nobody else holds."""
-        wrapped = self.store.wrap(function)
-        futures = [self._submit(stage, wrapped, item, *shared) for item in inputs]
+        wrapper = self.store.wrap(function)
+        futures = [self._submit(stage, wrapper, item, *shared) for item in inputs]
         inputs.clear()
         return futures
 
@@ -254,10 +258,10 @@ class DaskExecutor(Executor):
         """Replace the futures among handles by their values; other handles, such as known entries, stay as they are."""
         from distributed import Future
 
-        given = list(handles)
-        futures = {handle.key: handle for handle in given if isinstance(handle, Future)}
+        handle_list = list(handles)
+        futures = {handle.key: handle for handle in handle_list if isinstance(handle, Future)}
         places = dict(zip(futures, self._results(list(futures.values())), strict=True))
-        return [places[handle.key] if isinstance(handle, Future) else handle for handle in given]
+        return [places[handle.key] if isinstance(handle, Future) else handle for handle in handle_list]
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Gather each result as its call ends, so that the later loss of a worker cannot undo it.
@@ -287,17 +291,17 @@ class DaskExecutor(Executor):
             futures = self._submit_all(stage, task, calls, prefer)
             if not arrays or self.store.placed:
                 return futures
-            small = self._submit_all(stage, operator.getitem, [(future, -1) for future in futures], prefer)
-            for future, last, call in zip(futures, small, calls, strict=True):
+            result_futures = self._submit_all(stage, operator.getitem, [(future, -1) for future in futures], prefer)
+            for future, last, call in zip(futures, result_futures, calls, strict=True):
                 lists[last.key] = call[0], future
                 self.faults.names[future.key] = call[0]
                 self._named.append(future.key)  # kept until the next fold: the sums may need the task again
-            return small
+            return result_futures
 
         from distributed import Future
 
         blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
-        copies = {key: of_workers for key, block in blocks.items() if (of_workers := self._replicas.get(block))}
+        copies = {key: replicas for key, block in blocks.items() if (replicas := self._replicas.get(block))}
         window = WindowedSubmitter(self.client, self.faults, submit, work, self.store.replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):
             yield lists.pop(future.key, None), result
@@ -319,22 +323,22 @@ class DaskExecutor(Executor):
         """
         while self._named:
             self.faults.names.pop(self._named.pop(), None)
-        small, combined, sums = list[Any](), dict[Any, Any](), dict[Any, _SumOfFiles]()
-        for made, result in self._task_results(stage, function, calls, True):
-            if made is None:  # the result says where the arrays are
+        small_results, array_sums, sums = list[Any](), dict[Any, Any](), dict[Any, _SumOfFiles]()
+        for pair, result in self._task_results(stage, function, calls, True):
+            if pair is None:  # the result says where the arrays are
                 first, places, result = result
                 for key, place in zip(keys(first), places, strict=True):
                     sums.setdefault(key, _SumOfFiles(self, f"{stage}-sum", fold.combine)).add(place)
             else:
-                first, arrays = made
+                first, arrays = pair
                 for number, key in enumerate(keys(first)):
                     array = self._submit(stage, operator.getitem, arrays, number)
-                    there = key in combined
-                    combined[key] = (
-                        self.submit(f"{stage}-sum", fold.combine, [combined[key], array]) if there else array
+                    has_sum = key in array_sums
+                    array_sums[key] = (
+                        self.submit(f"{stage}-sum", fold.combine, [array_sums[key], array]) if has_sum else array
                     )
-            small.append(result)
-        return small, combined | {key: total.result() for key, total in sums.items()}
+            small_results.append(result)
+        return small_results, array_sums | {key: total.result() for key, total in sums.items()}
 
     def close(self) -> None:
         """Remove what the store keeps, also on the workers."""
@@ -346,9 +350,9 @@ def compute_on_workers(executor: DaskExecutor, delayed: list[Any]) -> list[Any]:
     if executor.store.placed:
         import dask
 
-        keep = dask.delayed(executor.store.wrap(unchanged), pure=False)
+        writer = dask.delayed(executor.store.wrap(unchanged), pure=False)
         key = partial(executor._key, "read-rows")
-        delayed = [None if item is None else keep(item, dask_key_name=key()) for item in delayed]
+        delayed = [None if item is None else writer(item, dask_key_name=key()) for item in delayed]
     futures: list[Any] = executor.faults.ask(executor.client.compute, delayed)
     return futures
 

@@ -123,23 +123,23 @@ class FaultPolicy:
 
     def threads(self, why: str = NEVER) -> dict[str, int]:
         """Wait for a worker, and return the threads of each; if none joins in time, raise a ClusterError with `why`."""
-        began = time.monotonic()
+        start = time.monotonic()
         while not (threads := dict(self.ask(self._client.ncores))):
-            if time.monotonic() - began >= self.patience:
+            if time.monotonic() - start >= self.patience:
                 raise ClusterError(why.format(self._client.scheduler.address, self.patience))
             time.sleep(0.1)
         self._latest = time.monotonic(), threads
         self._check_versions(threads)
-        lost, self._workers = self._workers - threads.keys(), set(threads)
+        losses, self._workers = self._workers - threads.keys(), set(threads)
         if self.tracker is not None:
-            for worker in sorted(lost):
+            for worker in sorted(losses):
                 self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
 
     def lately(self) -> dict[str, int]:
         """Threads of each worker, as they were within LATELY seconds; may be empty."""
-        when, threads = self._latest
-        if not threads or time.monotonic() - when > LATELY:
+        moment, threads = self._latest
+        if not threads or time.monotonic() - moment > LATELY:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
             self._check_versions(self._latest[1])
         return self._latest[1]
@@ -158,11 +158,11 @@ class FaultPolicy:
 
         A worker without dasktc, or that does not answer, is left to the first call, which says so.
         """
-        checked = CHECKED.setdefault(self._client, set())
-        checked.intersection_update(workers)
-        if not (joined := set(workers) - checked):
+        checked_workers = CHECKED.setdefault(self._client, set())
+        checked_workers.intersection_update(workers)
+        if not (newcomers := set(workers) - checked_workers):
             return
-        answers = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(joined), on_error="return")
+        answers = self.ask(self._client.run, resolve_name, VERSION, workers=sorted(newcomers), on_error="return")
         version = resolve_name(VERSION)
         for worker, answer in answers.items():
             if isinstance(answer, str) and answer != version:
@@ -171,7 +171,7 @@ class FaultPolicy:
                     "may count differently or not understand each other; install the same on client and workers, and "
                     "start the workers again"
                 )
-        checked.update(joined)
+        checked_workers.update(newcomers)
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
@@ -181,23 +181,23 @@ class FaultPolicy:
 
     def resubmit(self, futures: list[Any]) -> None:
         """Resubmit tasks that Dask gave up because workers died running them or their inputs."""
-        killed = [future for future in futures if was_killed(future)]
-        for error in {future.exception().task: future.exception() for future in killed}.values():
+        killed_futures = [future for future in futures if was_killed(future)]
+        for error in {future.exception().task: future.exception() for future in killed_futures}.values():
             self._deaths[error.task] += 1
             if self.tracker is not None:
                 self.tracker.fault(f"task {error.task} runs again: its worker died {error.allowed_failures + 1} times")
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
-        self.ask(retry_erred, self._client, killed)
+        self.ask(retry_erred, self._client, killed_futures)
         deadline = time.monotonic() + ERRED_SECONDS
-        while any(future.status == "error" for future in killed) and time.monotonic() < deadline:
+        while any(future.status == "error" for future in killed_futures) and time.monotonic() < deadline:
             time.sleep(0.001)  # the scheduler's message is on its way
 
     def _deadly(self, error: Any) -> ClusterError:
-        what = f" ({self.names[error.task]})" if error.task in self.names else ""
+        stage = f" ({self.names[error.task]})" if error.task in self.names else ""
         deaths = error.allowed_failures + self._deaths[error.task]
         return ClusterError(
-            f"task {error.task}{what} ended its worker {deaths} times: it needs more memory than a worker has, or "
+            f"task {error.task}{stage} ended its worker {deaths} times: it needs more memory than a worker has, or "
             "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
             f"raise {advice('retries')}"
         )
@@ -212,14 +212,14 @@ class FaultPolicy:
         except Exception as error:
             if self._closed:  # a call that is interrupted by closing raises whatever it met first
                 raise _client_closed() from error
-            why = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             if isinstance(error, CancelledError):
-                if "scheduler-connection-lost" in why:
+                if "scheduler-connection-lost" in reason:
                     raise _scheduler_lost(error) from error
                 raise ClusterError(
-                    f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
+                    f"a task was cancelled ({reason}): the cluster was restarted or shut down; run again"
                 ) from error
-            if isinstance(error, RuntimeError) and UNREADABLE in why:
+            if isinstance(error, RuntimeError) and UNREADABLE in reason:
                 raise ClusterError(
                     f"the scheduler at {self._client.scheduler.address} cannot read dasktc's tasks: dasktc is not "
                     "installed there, or in another version; install the same as here, and on all workers"
@@ -252,9 +252,9 @@ class FaultPolicy:
             return error
         if self._closed:  # meanwhile
             return _client_closed()
-        why = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         cluster_error = ClusterError(
-            f"the client cannot read a task's result ({why}): most likely a package is missing here that the "
+            f"the client cannot read a task's result ({reason}): most likely a package is missing here that the "
             "workers have, or is there in another version; install the same versions on client and workers"
         )
         cluster_error.__cause__ = error
@@ -263,25 +263,25 @@ class FaultPolicy:
     def unanswered(self, answers: dict[str, Any]) -> ClusterError:
         """Make the error of workers that exist but cannot be asked: all their answers are errors of the system."""
         worker, error = next(iter(answers.items()))
-        why = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         return ClusterError(
-            f"no worker of {self._client.scheduler.address} answers, {worker} says ({why}): the scheduler cannot reach "
-            "its workers, or a file that dasktc needs cannot be read there; look into a worker's log"
+            f"no worker of {self._client.scheduler.address} answers, {worker} says ({reason}): the scheduler cannot "
+            "reach its workers, or a file that dasktc needs cannot be read there; look into a worker's log"
         )
 
     def answered(self, answers: dict[str, Any]) -> list[Any]:
         """Drop the answers of workers that died, and raise an error among the others in one line."""
-        alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
-        for worker, answer in alive.items():
+        survivors = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+        for worker, answer in survivors.items():
             if isinstance(answer, DasktcError):  # the call itself refused
                 raise answer
             if isinstance(answer, Exception):
-                why = " ".join(f"{type(answer).__name__}: {answer}".split())
+                reason = " ".join(f"{type(answer).__name__}: {answer}".split())
                 raise ClusterError(
-                    f"worker {worker} cannot run dasktc ({why}): it is not installed there, or in another version; "
+                    f"worker {worker} cannot run dasktc ({reason}): it is not installed there, or in another version; "
                     "install the same on all workers"
                 ) from answer
-        return list(alive.values())
+        return list(survivors.values())
 
 
 def _copied(error: Any, traceback: Any) -> Any:

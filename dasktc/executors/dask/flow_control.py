@@ -116,10 +116,10 @@ class Window:
     ) -> None:
         self._needs, self._replicas, self._clock = needs, replicas, clock
         worker_threads = [worker for worker in sorted(threads) for _ in range(threads[worker])]
-        dealt: dict[str, list[int]] = defaultdict(list)
+        queues: dict[str, list[int]] = defaultdict(list)
         for worker, share in zip(worker_threads, shares(len(needs), len(worker_threads)), strict=True):
-            dealt[worker] += share
-        self._left = Shares(dealt)
+            queues[worker] += share
+        self._left = Shares(queues)
         self._workers: dict[str, _Worker] = {}
         self._where: dict[int, _Worker] = {}
         self.set_workers(threads)
@@ -130,9 +130,9 @@ class Window:
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
         """Set the current workers: those that are still there keep their state, new ones start without any."""
-        now, before, copies = self._clock(), self._workers, self._replicas.copies
+        now, former_workers, copies = self._clock(), self._workers, self._replicas.copies
         self._workers = {
-            name: before.get(name) or _Worker(name, number, copies(name, number), now)
+            name: former_workers.get(name) or _Worker(name, number, copies(name, number), now)
             for name, number in sorted(threads.items())
         }
 
@@ -147,44 +147,46 @@ class Window:
             Copies that no longer fit a worker's capacity.
         """
         assignments: list[tuple[int, str]] = []
-        evicted: dict[str, list[Any]] = defaultdict(list)
+        evictions: dict[str, list[Any]] = defaultdict(list)
         part = len(self) // max(1, 2 * sum(worker.threads for worker in self._workers.values()))
         targets = [
             (worker, worker.threads * max(worker.depth, min(worker.ahead, part))) for worker in self._workers.values()
         ]
-        hungry = [(worker, target) for worker, target in targets if 2 * worker.flying <= target]
-        while hungry:
-            hungry = [
-                (worker, target) for worker, target in hungry if self._begin_one(worker, target, assignments, evicted)
+        receivers = [(worker, target) for worker, target in targets if 2 * worker.flying <= target]
+        while receivers:
+            receivers = [
+                (worker, target)
+                for worker, target in receivers
+                if self._begin_one(worker, target, assignments, evictions)
             ]
-        return assignments, {worker: blocks for worker, blocks in evicted.items() if blocks}
+        return assignments, {worker: blocks for worker, blocks in evictions.items() if blocks}
 
     def _begin_one(
-        self, worker: _Worker, target: int, assignments: list[tuple[int, str]], evicted: dict[str, list[Any]]
+        self, worker: _Worker, target: int, assignments: list[tuple[int, str]], evictions: dict[str, list[Any]]
     ) -> bool:
         """Give a worker one more call if it may have more in flight; return whether it got one."""
         if worker.flying >= target:
             return False
-        idle = worker.flying < worker.threads
-        call = self._left.take(worker.name, lambda call: idle or worker.copies.fits(self._needs[call]))
+        is_idle = worker.flying < worker.threads
+        call = self._left.take(worker.name, lambda call: is_idle or worker.copies.fits(self._needs[call]))
         if call is None:
             return False
         worker.flying += 1
         self._where[call] = worker
         assignments.append((call, worker.name))
-        evicted[worker.name] += worker.copies.take(self._needs[call])[1]
+        evictions[worker.name] += worker.copies.take(self._needs[call])[1]
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
         """Record finished calls: their blocks may be evicted, and a worker that idled gets more calls from now on."""
-        freed: Counter[_Worker] = Counter()
+        ended_counts: Counter[_Worker] = Counter()
         for call in calls:
             worker = self._where.pop(call)
             worker.flying -= 1
             worker.copies.give_back(self._needs[call])
-            freed[worker] += 1
+            ended_counts[worker] += 1
         now = self._clock()
-        for worker, number in freed.items():
+        for worker, number in ended_counts.items():
             worker.update_rate(number, now)
             if worker.flying < worker.threads:
                 worker.depth = min(DEPTH, 2 * worker.depth)
@@ -257,31 +259,31 @@ class WindowedSubmitter(TaskSource):
     def _replicas(self, holders: dict[Any, tuple[int, list[str]]]) -> BlockReplicas:
         sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in holders.items()}
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
-        keeps: Counter[str] = Counter()
+        loads: Counter[str] = Counter()
         places = {}
         for key in sorted(holders, key=lambda key: -sizes[key]):  # the holder that keeps least so far keeps the block
-            places[key] = sorted(holders[key][1], key=lambda worker: (keeps[worker], worker))
-            keeps[places[key][0]] += sizes[key]
+            places[key] = sorted(holders[key][1], key=lambda worker: (loads[worker], worker))
+            loads[places[key][0]] += sizes[key]
         return BlockReplicas(sizes, places, self._capacity(largest))
 
     def submit(self) -> list[Any]:
         """Submit the calls that should be in flight now."""
         if self._window is None:
             return []
-        assignments, evicted = self._window.begin()
-        if evicted:
-            self._faults.ask(drop_copies, self._client, evicted)
-        by_worker: dict[str, list[int]] = defaultdict(list)
+        assignments, evictions = self._window.begin()
+        if evictions:
+            self._faults.ask(drop_copies, self._client, evictions)
+        worker_calls: dict[str, list[int]] = defaultdict(list)
         for number, worker in assignments:
-            by_worker[worker].append(number)
-        submitted: list[Any] = []
-        for worker, numbers in by_worker.items():
+            worker_calls[worker].append(number)
+        call_futures: list[Any] = []
+        for worker, numbers in worker_calls.items():
             futures = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
             for future, number in zip(futures, numbers, strict=True):
                 self._numbers[future.key] = number
                 self._faults.names[future.key] = self._calls[number][0]
-            submitted += futures
-        return submitted
+            call_futures += futures
+        return call_futures
 
     def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
         """Replace blocks in a call by the worker's own copies, where it has built some."""

@@ -73,49 +73,49 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
     ClusterError
         Tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a result.
     """
-    pending: Futures = {}
+    tasks: Futures = {}
     with faults.one_line(), frozen_heap():
         while True:
-            _submit(source, pending)
-            yield from _until_killed(client, faults, source, pending, here)
-            if any(was_killed(future) for future in pending.values()):
-                faults.resubmit(list(pending.values()))
-            elif pending:
+            _submit(source, tasks)
+            yield from _until_killed(client, faults, source, tasks, here)
+            if any(was_killed(future) for future in tasks.values()):
+                faults.resubmit(list(tasks.values()))
+            elif tasks:
                 break
             elif len(source):  # submit the rest to the workers that are there now
                 source.set_workers(faults.lately() or faults.threads(LOST))
             else:
                 return
-    raise faults.cancelled(len(pending))
+    raise faults.cancelled(len(tasks))
 
 
 def _until_killed(
-    client: Any, faults: FaultPolicy, source: TaskSource, pending: Futures, here: bool
+    client: Any, faults: FaultPolicy, source: TaskSource, tasks: Futures, brings_results: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until Dask gives a task up because of dead workers."""
-    last_look = time.monotonic()
-    arrivals = _Arrivals(client, here)
-    arrivals.expect(pending.values())
-    while pending:
+    look_time = time.monotonic()
+    arrivals = _Arrivals(client, brings_results)
+    arrivals.expect(tasks.values())
+    while tasks:
         batch = arrivals.take(PAUSE)
-        unread = [error for *_, error in batch if error is not None]
-        done = [(future, result) for future, result, error in batch if error is None and future.status in DONE]
-        failed = [future for future, *_ in batch if future.status not in DONE]  # before any is released
-        source.ended([pending.pop(future.key) for future, _ in done])
-        if look := time.monotonic() - last_look > LOOK_SECONDS:
+        errors = [error for *_, error in batch if error is not None]
+        successes = [(future, result) for future, result, error in batch if error is None and future.status in DONE]
+        failures = [future for future, *_ in batch if future.status not in DONE]  # before any is released
+        source.ended([tasks.pop(future.key) for future, _ in successes])
+        if is_due := time.monotonic() - look_time > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
             faults.look()
-            last_look = time.monotonic()
-        if done or look:  # before the caller processes the results, so that no worker waits for that
-            arrivals.expect(_submit(source, pending))
-        yield from done
-        if failed:
-            for future in failed:
+            look_time = time.monotonic()
+        if successes or is_due:  # before the caller processes the results, so that no worker waits for that
+            arrivals.expect(_submit(source, tasks))
+        yield from successes
+        if failures:
+            for future in failures:
                 if not was_killed(future):
                     faults.raise_from(future)
             return
-        if unread:
-            raise faults.unreadable(unread[0])
+        if errors:
+            raise faults.unreadable(errors[0])
         if not batch and source.waiting is not None:
             source.waiting()
 
@@ -142,7 +142,7 @@ class _Arrivals:
     async def _arrive(self, future: Any) -> None:
         """Wait for a future, within the client's event loop, where its methods return awaitables."""
         await future.exception()
-        result = unread = None
+        result = read_error = None
         if self._here and future.status not in FAILED:
             try:
                 result = await future
@@ -150,8 +150,8 @@ class _Arrivals:
                 if future.status not in FAILED:
                     return
             except Exception as error:  # its own, where it was lost on the way here and failed when it was made again
-                unread = None if future.status in FAILED else error.with_traceback(None)  # frames hold the future
-        self._ended.put((future, result, unread))
+                read_error = None if future.status in FAILED else error.with_traceback(None)  # frames hold the future
+        self._ended.put((future, result, read_error))
 
     def take(self, seconds: float) -> list[Arrival]:
         """Take what has arrived; wait at most the given seconds for the first."""
@@ -163,8 +163,8 @@ class _Arrivals:
         return []
 
 
-def _submit(source: TaskSource, pending: Futures) -> list[Any]:
+def _submit(source: TaskSource, tasks: Futures) -> list[Any]:
     """Submit what a source has ready, and add its futures to those that are waited for."""
     futures = source.submit()
-    pending.update((future.key, future) for future in futures)
+    tasks.update((future.key, future) for future in futures)
     return futures

@@ -23,11 +23,11 @@ def frozen_heap() -> Iterator[None]:
 
     It does nothing where somebody else has already frozen objects, because only all objects can be unfrozen together.
     """
-    freezes = gc.get_freeze_count() < FROZEN_AT_START
-    if freezes:
+    is_unfrozen = gc.get_freeze_count() < FROZEN_AT_START
+    if is_unfrozen:
         gc.freeze()
     try:
         yield
     finally:
-        if freezes:
+        if is_unfrozen:
             gc.unfreeze()

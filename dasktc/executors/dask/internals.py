@@ -91,19 +91,19 @@ def look(client: Any, token: str, metric: str) -> tuple[dict[str, Steps], dict[s
     """
 
     def free(dask_scheduler: Any) -> None:
-        stranded = [
+        tasks = [
             task
             for task in dask_scheduler.unrunnable
             if task.loose_restrictions and is_own(task.key) and not dask_scheduler.valid_workers(task)
         ]
-        for task in stranded:
+        for task in tasks:
             task.worker_restrictions = None
-        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
+        dask_scheduler.transitions({task.key: "processing" for task in tasks}, f"free-stranded-{token}")
 
     def progress(dask_scheduler: Any) -> Any:
-        done = ("memory", "released", "forgotten")
+        final_states = ("memory", "released", "forgotten")
         groups = {
-            group.prefix.name: (sum(group.states.get(state, 0) for state in done), sum(group.states.values()))
+            group.prefix.name: (sum(group.states.get(state, 0) for state in final_states), sum(group.states.values()))
             for name, group in dask_scheduler.task_groups.items()
             if name.endswith(token)
         }
@@ -180,13 +180,13 @@ def add_pages(scheduler: Any, name: str, pages: Mapping[str, Draw]) -> bool:
         from distributed.dashboard.scheduler import template_variables
         from tornado.ioloop import IOLoop
 
-        served = [app for app in scheduler.http_application.applications if hasattr(app, "prefix")]
-        if not served:
+        applications = [app for app in scheduler.http_application.applications if hasattr(app, "prefix")]
+        if not applications:
             return False
         variables = template_variables(scheduler)
         if name not in variables["pages"]:
             variables["pages"].append(name)
-        application = BokehApplication(dict(pages), scheduler, served[0].prefix, variables)
+        application = BokehApplication(dict(pages), scheduler, applications[0].prefix, variables)
         scheduler.http_application.applications.insert(0, application)
         application.initialize(IOLoop.current())
         application.start()
@@ -217,12 +217,14 @@ def group_graph() -> Any:
     class GroupGraph(TaskGroupGraph):  # type: ignore[misc, unused-ignore]
         def update_layout(self) -> tuple[dict[str, Any], dict[str, Any]]:
             groups = self.scheduler.task_groups
-            needs = {
+            dependencies = {
                 name: {group.name for group in groups[name].dependencies if group.name in groups} - {name}
                 for name in groups
             }
-            nodes = {name: {"x": x, "y": y} for name, (x, y) in places_of_groups(needs).items()}
-            return nodes, {name: {"nstart": needs[name], "nend": [name] * len(needs[name])} for name in groups}
+            nodes = {name: {"x": x, "y": y} for name, (x, y) in places_of_groups(dependencies).items()}
+            return nodes, {
+                name: {"nstart": dependencies[name], "nend": [name] * len(dependencies[name])} for name in groups
+            }
 
     return GroupGraph
 
@@ -233,7 +235,7 @@ def group_pages() -> dict[str, Draw]:
         return {}
     from distributed.dashboard.components.scheduler import BOKEH_THEME
 
-    def draw(source: str, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+    def draw(source: str, scheduler: Any, variables: dict[str, Any], document: Any) -> None:
         graph = graph_class(scheduler, sizing_mode="stretch_both")
         graph.update()
         document.add_periodic_callback(graph.update, 200)
@@ -242,7 +244,7 @@ def group_pages() -> dict[str, Draw]:
         document.add_root(graph.root)
         if source:
             document.template = template(source)
-            document.template_variables.update(extra)
+            document.template_variables.update(variables)
 
     return dict(zip(GROUPS, (partial(draw, '{% extends "simple.html" %}'), partial(draw, "")), strict=True))
 
@@ -250,25 +252,25 @@ def group_pages() -> dict[str, Draw]:
 def places_of_groups(needs: Mapping[str, set[str]]) -> dict[str, tuple[int, int]]:
     """Place each group to the right of those that it needs, and those without a place of their own above."""
     places = dict[str, tuple[int, int]]()
-    waiting = list(needs)
-    while waiting:
-        ready = [name for name in waiting if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
-        for name in ready:
-            before = [places[need] for need in needs[name] if need in places]
-            x = 1 + max((x for x, _ in before), default=-1)
-            y = max((y for _, y in before), default=0)
+    names = list(needs)
+    while names:
+        placeable_names = [name for name in names if needs[name] <= places.keys()] or [_of_a_circle(needs, places)]
+        for name in placeable_names:
+            positions = [places[dependency] for dependency in needs[name] if dependency in places]
+            x = 1 + max((x for x, _ in positions), default=-1)
+            y = max((y for _, y in positions), default=0)
             while (x, y) in places.values():
                 y += 1
             places[name] = x, y
-        waiting = [name for name in waiting if name not in places]
+        names = [name for name in names if name not in places]
     return places
 
 
-def _of_a_circle(needs: Mapping[str, set[str]], places: Mapping[str, tuple[int, int]]) -> str:
+def _of_a_circle(dependencies: Mapping[str, set[str]], places: Mapping[str, tuple[int, int]]) -> str:
     """A group of a circle of groups that need each other, where every group without a place needs such a one."""
-    name = next(name for name in needs if name not in places)
-    passed = set[str]()
-    while name not in passed:
-        passed.add(name)
-        name = min(needs[name] - places.keys())
+    name = next(name for name in dependencies if name not in places)
+    visits = set[str]()
+    while name not in visits:
+        visits.add(name)
+        name = min(dependencies[name] - places.keys())
     return name

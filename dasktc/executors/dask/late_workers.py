@@ -22,8 +22,8 @@ TIMEOUT, PATIENCE = "distributed.deploy.lost-worker-timeout", "1h"
 def _patient() -> AbstractContextManager[Any]:
     import dask
 
-    patient: AbstractContextManager[Any] = dask.config.set({TIMEOUT: PATIENCE})
-    return patient
+    context: AbstractContextManager[Any] = dask.config.set({TIMEOUT: PATIENCE})
+    return context
 
 
 late_workers = SharedContext(_patient)

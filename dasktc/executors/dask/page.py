@@ -239,13 +239,13 @@ class RunPage:
             panel.plot.yaxis.ticker = FixedTicker(ticks=[])
             panel.plot.x_range.start = 0
         self.panels = self.rates, self.shares, self.by_worker, self.in_memory
-        beside: dict[str, Any] = {"sizing_mode": "stretch_width", "styles": {"flex-wrap": "wrap"}}
+        layout: dict[str, Any] = {"sizing_mode": "stretch_width", "styles": {"flex-wrap": "wrap"}}
         self.root = column(
             self.chosen,
             self.head,
             self.stages,
-            row(self.rates.root, self.shares.root, **beside),
-            row(self.by_worker.root, self.in_memory.root, **beside),
+            row(self.rates.root, self.shares.root, **layout),
+            row(self.by_worker.root, self.in_memory.root, **layout),
             self.waits,
             self.faults,
             sizing_mode="stretch_width",
@@ -280,8 +280,8 @@ class RunPage:
         self._curves(run)
         self._by_worker(run)
         self._in_memory(run)
-        missing = _missing(run, self.rates.root.visible, self.by_worker.root.visible)
-        self.waits.text = f"{STYLE}<div class=tc><p class=sub>{missing}</p></div>" if missing else ""
+        note = _missing(run, self.rates.root.visible, self.by_worker.root.visible)
+        self.waits.text = f"{STYLE}<div class=tc><p class=sub>{note}</p></div>" if note else ""
 
     def _curves(self, run: RunState) -> None:
         points = run.points
@@ -328,20 +328,20 @@ class RunPage:
             "blocks": block_sizes,
             "used": usage,
             "text": [
-                f"{name}: blocks {format_size(block)}, used {format_size(use)} of {format_size(most)}"
-                for name, block, use, most in zip(names, block_sizes, usage, limit, strict=True)
+                f"{name}: blocks {format_size(block)}, used {format_size(use)} of {format_size(maximum)}"
+                for name, block, use, maximum in zip(names, block_sizes, usage, limit, strict=True)
             ],
         }
-        least, blocks_in_all = min((size for size in limit if size), default=0), format_size(sum(block_sizes))
-        self.limit.data = {"x": [least], "end": [max(1, len(addresses)) - 0.5]} if least else {"x": [], "end": []}
+        minimum, total = min((size for size in limit if size), default=0), format_size(sum(block_sizes))
+        self.limit.data = {"x": [minimum], "end": [max(1, len(addresses)) - 0.5]} if minimum else {"x": [], "end": []}
         parts = [
-            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({blocks_in_all} in all)"),
+            _keyed(COLOURS["blocks"], f"{_help('blocks', words_of('blocks').help)} ({total} in all)"),
             _keyed(USED, "used"),
-            _keyed(LIMIT, "limit (dashed)") if least else "Dask sets no limit",
+            _keyed(LIMIT, "limit (dashed)") if minimum else "Dask sets no limit",
         ]
         title = f"Memory of each worker: {', '.join(parts)}"
         self.in_memory.show(title, bool(addresses))
-        self.in_memory.plot.x_range.end = 1.05 * max([least, *usage, 1])
+        self.in_memory.plot.x_range.end = 1.05 * max([minimum, *usage, 1])
         _label(self.in_memory.plot, names)
 
 
@@ -367,11 +367,11 @@ def _keyed(colour: str, text: str) -> str:
 
 def _head(run: RunState, now: float) -> str:
     """Title, plan and numbers of a run; numbers that are not known, or not yet, are left out."""
-    count, plan, left = run.counting, run.counting.get("plan", {}), run.left(now)
+    count, plan, seconds_left = run.counting, run.counting.get("plan", {}), run.left(now)
     stage = ""
     if run.ended is not None:
-        stopped = str(run.ended.get("error", "")).startswith("KeyboardInterrupt")
-        state = "stopped" if stopped else "failed" if "error" in run.ended else "done"
+        is_interrupted = str(run.ended.get("error", "")).startswith("KeyboardInterrupt")
+        state = "stopped" if is_interrupted else "failed" if "error" in run.ended else "done"
     elif run.gone is not None:
         state = "stopped"
     elif now - run.heard > 60 and run.latest.get("event") != "begun":
@@ -381,7 +381,7 @@ def _head(run: RunState, now: float) -> str:
         state = words_of(stage).name
     triangles = (run.ended or {}).get("triangles", count.get("triangles"))
     share = count.get("share")
-    busy = [float(counts[3]) for counts in count.get("workers", {}).values()]
+    busy_seconds = [float(counts[3]) for counts in count.get("workers", {}).values()]
     cards = [(state, _help("stage" if stage else "run", words_of(stage).help))]
     if share is not None:
         cards.append((f"{100 * share:.0f} %", _help("of the planned work counted", SHARE)))
@@ -389,19 +389,19 @@ def _head(run: RunState, now: float) -> str:
     if triangles is not None:
         cards.append((f"{triangles:,}", "triangles" if run.ended else "triangles so far"))
     cards.append((clock_time(run.seconds(now)), "elapsed"))
-    if left is not None:
-        ends = time.strftime("%H:%M:%S", time.localtime(now + left))
-        cards.append((clock_time(left), f"left, ends at {ends}"))
-    if len(busy) > 1 and min(busy):
-        cards.append((f"{max(busy) / min(busy):.2f}", _help("busiest / least busy worker", BALANCE)))
+    if seconds_left is not None:
+        ends = time.strftime("%H:%M:%S", time.localtime(now + seconds_left))
+        cards.append((clock_time(seconds_left), f"left, ends at {ends}"))
+    if len(busy_seconds) > 1 and min(busy_seconds):
+        cards.append((f"{max(busy_seconds) / min(busy_seconds):.2f}", _help("busiest / least busy worker", BALANCE)))
     if run.sent:
         cards.append((format_size(run.sent), _help("sent by workers", SENT)))
     reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
     error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
-    planned = ""
+    summary = ""
     if plan:
         cut = _help(f"n = {plan['parts']}, m = {plan['splits']}", CUT)
-        planned = (
+        summary = (
             f"{plan['vertices']:,} vertices, {plan['edges']:,} edges; kernel {html_text(plan['kernel'])} on "
             f"{html_text(plan['backend'])}; partition {html_text(plan['partition'])} "
             f"({cut}), blocks {format_size(plan['bytes_total'])} "
@@ -409,10 +409,10 @@ def _head(run: RunState, now: float) -> str:
             + (f"; {plan['resumed']:,} tasks were in the checkpoint" if plan["resumed"] else "")
         )
     elif not run.is_over:
-        planned = "How it counts is not planned yet: first the graph is read."
-    shown = "".join(f"<div class=card><b>{html_text(text)}</b><span>{name}</span></div>" for text, name in cards)
-    head = f"<h1>{html_text(_title(run))}</h1><p class=sub>{ABOUT}</p>{f'<p>{planned}</p>' if planned else ''}"
-    return f"{head}{error}<div class=cards>{shown}</div>"
+        summary = "How it counts is not planned yet: first the graph is read."
+    figures = "".join(f"<div class=card><b>{html_text(text)}</b><span>{name}</span></div>" for text, name in cards)
+    head = f"<h1>{html_text(_title(run))}</h1><p class=sub>{ABOUT}</p>{f'<p>{summary}</p>' if summary else ''}"
+    return f"{head}{error}<div class=cards>{figures}</div>"
 
 
 def _missing(run: RunState, has_curves: bool, has_speeds: bool) -> str:
@@ -425,21 +425,21 @@ def _missing(run: RunState, has_curves: bool, has_speeds: bool) -> str:
         return "When counting begins, its pace, the share of the work that is done, and each worker's speed show here."
     curves = "the pace and the share of the work that is done"
     if run.is_over:
-        took = f"Counting took less than {LEAST_CURVE:.0f} s" if not has_curves else "No worker reported its time"
-        return f"{took}: too little to draw {curves if not has_curves else 'its speed'}."
+        cause = f"Counting took less than {LEAST_CURVE:.0f} s" if not has_curves else "No worker reported its time"
+        return f"{cause}: too little to draw {curves if not has_curves else 'its speed'}."
     return f"After {LEAST_CURVE:.0f} s of counting, {curves} show here."
 
 
 def _rates(points: list[tuple[float, float, int, int]]) -> tuple[list[float], list[float]]:
     """Million probes a second, averaged over some seconds before each point: between single events they would jump."""
     times, rates, first = list[float](), list[float](), 0
-    whole = points[-1][0] - points[0][0] if points else 0.0
-    window = max(SMOOTHED, whole / 30)
+    duration = points[-1][0] - points[0][0] if points else 0.0
+    window = max(SMOOTHED, duration / 30)
     for last in range(1, len(points)):
         while points[last][0] - points[first + 1][0] >= window:
             first += 1
         seconds = points[last][0] - points[first][0]
-        if seconds >= min(window, whole) / 2 > 0:
+        if seconds >= min(window, duration) / 2 > 0:
             times.append(points[last][0])
             rates.append((points[last][2] - points[first][2]) / seconds / MILLION)
     return times, rates
@@ -447,10 +447,10 @@ def _rates(points: list[tuple[float, float, int, int]]) -> tuple[list[float], li
 
 def _label(plot: Any, names: list[str]) -> None:
     plot.y_range.start, plot.y_range.end = -0.5, max(1, len(names)) - 0.5
-    few = len(names) <= 16
+    has_labels = len(names) <= 16
     axis = plot.yaxis[0]
-    axis.major_label_overrides = dict(enumerate(names)) if few else {}
-    axis.ticker.ticks = list(range(len(names))) if few else []
+    axis.major_label_overrides = dict(enumerate(names)) if has_labels else {}
+    axis.ticker.ticks = list(range(len(names))) if has_labels else []
 
 
 def _title(run: RunState) -> str:
@@ -459,21 +459,21 @@ def _title(run: RunState) -> str:
 
 
 def _stages(run: RunState) -> str:
-    rows, waits = [], False
+    rows, is_waiting = [], False
     for name, event in run.stages.items():
-        over, share = event["event"] == "ended", 1.0 if event["event"] == "ended" else event["share"]
-        goes_on = "stopped" if run.is_over else "waits" if waits and not share else "under way"
+        is_over, share = event["event"] == "ended", 1.0 if event["event"] == "ended" else event["share"]
+        status = "stopped" if run.is_over else "waits" if is_waiting and not share else "under way"
         steps = f"{event['done']:,} / {event['total']:,} tasks" if event["total"] > 1 else ""
         if event.get("bytes_total"):
             steps = f"{format_size(event['bytes'])} of {format_size(event['bytes_total'])}"
-        took = goes_on if not over else f"{event['took']:.1f} s" if event["took"] >= 0.05 else "< 0.1 s"
-        waits = waits or not over
+        text = status if not is_over else f"{event['took']:.1f} s" if event["took"] >= 0.05 else "< 0.1 s"
+        is_waiting = is_waiting or not is_over
         style = f"width:{100 * share:.1f}%;background:{COLOURS.get(name, OTHER)}"
         fill = f'<div class=track><div class=fill style="{style}"></div></div>'
         words = words_of(name)
         cells = f"<td>{_help(words.name, words.help)}</td><td class=bar>{fill}</td>"
         rows.append(
-            f"<tr>{cells}<td class=percent>{100 * share:.0f} %</td><td>{steps}</td><td>{html_text(took)}</td></tr>"
+            f"<tr>{cells}<td class=percent>{100 * share:.0f} %</td><td>{steps}</td><td>{html_text(text)}</td></tr>"
         )
     if not rows:
         return ""
@@ -485,18 +485,18 @@ def _faults(run: RunState) -> str:
     if not run.faults:
         return "<p class=sub>No faults.</p>"
     rows = "".join(
-        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(when))}</td><td class=text>{html_text(what)}</td></tr>"
-        for when, what in reversed(run.faults[-FAULTS:])
+        f"<tr><td>{time.strftime('%H:%M:%S', time.localtime(moment))}</td><td class=text>{html_text(text)}</td></tr>"
+        for moment, text in reversed(run.faults[-FAULTS:])
     )
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{rows}</table>"
 
 
-def _draw(monitor: Runs, scheduler: Any, extra: dict[str, Any], document: Any) -> None:
+def _draw(monitor: Runs, scheduler: Any, variables: dict[str, Any], document: Any) -> None:
     page = RunPage(scheduler, monitor)
     page.update()
     document.title = "dasktc"
     document.template = template(PAGE)
-    document.template_variables.update(extra)
+    document.template_variables.update(variables)
     document.add_root(page.root)
     document.js_on_event("document_ready", page.theme())
     document.add_periodic_callback(page.update, REFRESH)

@@ -155,8 +155,8 @@ def show_page(client: Any, logger: logging.Logger = log) -> None:
     try:
         client.register_plugin(RunMonitor())
     except Exception as error:  # the scheduler has no dasktc, or another version, or takes no plugins
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        log.info("no page /dasktc (%.200s)", why)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        log.info("no page /dasktc (%.200s)", reason)
     if page := page_of(client):
         logger.info("dashboard: %s", page)
 

@@ -54,8 +54,8 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         self.scheduler = scheduler
         try:
             from dasktc.executors.dask.page import add_page
-        except ImportError as missing:
-            log.warning("dasktc: warning: no page /dasktc (%s): install dasktc[dashboard]", missing)
+        except ImportError as error:
+            log.warning("dasktc: warning: no page /dasktc (%s): install dasktc[dashboard]", error)
             return
         self.page = add_page(scheduler, self)
 

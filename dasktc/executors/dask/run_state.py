@@ -91,8 +91,8 @@ class RunState:
         """Seconds that the run has taken."""
         if self.ended is not None:
             return float(self.ended["seconds"])
-        until = now if self.gone is None else self.gone
-        return float(self.latest.get("seconds", 0.0)) + max(0.0, until - self.heard)
+        end = now if self.gone is None else self.gone
+        return float(self.latest.get("seconds", 0.0)) + max(0.0, end - self.heard)
 
     def left(self, now: float) -> float | None:
         """Seconds until the run ends; None where that is unknown."""

@@ -80,15 +80,15 @@ def with_steps(steps: Sequence[T]) -> Iterator[T]:
     if worker is None or len(steps) < 2:
         yield from steps
         return
-    under_way = worker_state(worker).steps
+    counts = worker_state(worker).steps
     if not has_metric(worker, STEPS):
-        add_metrics(worker, {STEPS: lambda _: under_way.copy()})
+        add_metrics(worker, {STEPS: lambda _: counts.copy()})
     try:
-        for done, step in enumerate(steps):
-            under_way[key] = done, len(steps)
+        for number, step in enumerate(steps):
+            counts[key] = number, len(steps)
             yield step
     finally:
-        under_way.pop(key, None)
+        counts.pop(key, None)
 
 
 def _of_this_task() -> tuple[Any, str]:

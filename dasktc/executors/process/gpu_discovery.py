@@ -79,8 +79,8 @@ def visible(number: int | None = None) -> list[dict[str, Any]]:
     list of dict
         As `devices` returns.
     """
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
+    numbers = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return devices()[:number] if numbers is None else devices(",".join(numbers.replace(" ", "").split(",")[:number]))
 
 
 def least_free(number: int | None) -> int | None:
@@ -109,8 +109,8 @@ def install(gpus: list[dict[str, Any]]) -> str:
         As `devices` returns.
     """
     drivers = [device["driver"].partition(".")[0] for device in gpus]
-    old = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
-    return f"pip install 'dasktc[{'cuda12' if old else 'cuda13'}]'"
+    has_old_driver = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
+    return f"pip install 'dasktc[{'cuda12' if has_old_driver else 'cuda13'}]'"
 
 
 def collect() -> dict[str, Any]:
@@ -124,21 +124,21 @@ def collect() -> dict[str, Any]:
     """
     gpus = devices()
     packages = {name: installed(*candidates) for name, candidates in PACKAGES.items()}
-    lacking = [name for name, number in packages.items() if number is None]
-    missing = {name: [OPTIONAL.get(name, "counting on a GPU"), install(gpus)] for name in lacking}
+    absent_packages = [name for name, number in packages.items() if number is None]
+    remedies = {name: [OPTIONAL.get(name, "counting on a GPU"), install(gpus)] for name in absent_packages}
     return {
         "devices": gpus,
         "packages": packages,
-        "missing": missing if gpus else {},
-        "state": _state(gpus, [name for name in lacking if name not in OPTIONAL]),
+        "missing": remedies if gpus else {},
+        "state": _state(gpus, [name for name in absent_packages if name not in OPTIONAL]),
     }
 
 
-def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
+def _state(gpus: list[dict[str, Any]], packages: list[str]) -> str:
     if not gpus:
         return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
-    if lacking:
-        return f"not installed, {', '.join(lacking)} missing: {install(gpus)}"
+    if packages:
+        return f"not installed, {', '.join(packages)} missing: {install(gpus)}"
     return f"ready for {plural(len(gpus), 'GPU')}, which backend auto takes"
 
 

@@ -30,14 +30,14 @@ class SharedContext:
     def __enter__(self) -> None:
         with self._lock:
             if self._entered is None:
-                entered = self._make()
-                entered.__enter__()
-                self._entered = entered
+                context = self._make()
+                context.__enter__()
+                self._entered = context
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if not self._users and self._entered is not None:
-                entered, self._entered = self._entered, None
-                entered.__exit__(None, None, None)
+                context, self._entered = self._entered, None
+                context.__exit__(None, None, None)

@@ -40,8 +40,8 @@ _ended = float("-inf"), 0
 
 def ended_by() -> int | None:
     """The signal that is ending this process, whatever error it led to; None where there is none."""
-    when, number = _ended
-    return number if time.monotonic() - when < 60 else None
+    moment, number = _ended
+    return number if time.monotonic() - moment < 60 else None
 
 
 @contextmanager
@@ -52,8 +52,10 @@ def one_at_a_time() -> Iterator[None]:
         return
     global _ended
     _ended = float("-inf"), 0
-    ignored = {number for number in OF_TERMINALS - {signal.SIGINT} if signal.getsignal(number) is signal.SIG_IGN}
-    handlers = {number: signal.signal(number, _end) for number in ENDING if number not in ignored}
+    ignored_signals = {
+        number for number in OF_TERMINALS - {signal.SIGINT} if signal.getsignal(number) is signal.SIG_IGN
+    }
+    handlers = {number: signal.signal(number, _end) for number in ENDING if number not in ignored_signals}
     try:
         with ctrl_c_answered():
             yield
@@ -80,15 +82,15 @@ def held() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    pending: tuple[float, int] | None = None
+    delayed_signal: tuple[float, int] | None = None
 
     def record(number: int, frame: Any) -> None:
-        nonlocal pending
+        nonlocal delayed_signal
         now = time.monotonic()
-        if pending is None:
-            pending = now, number
-        elif now - pending[0] > GRACE_SECONDS:
-            pending = None
+        if delayed_signal is None:
+            delayed_signal = now, number
+        elif now - delayed_signal[0] > GRACE_SECONDS:
+            delayed_signal = None
             handlers[number](number, frame)
 
     handlers: dict[int, Callable[[int, Any], Any]] = {}
@@ -102,10 +104,10 @@ def held() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if pending is not None:
-            if pending[1] == signal.SIGINT:
+        if delayed_signal is not None:
+            if delayed_signal[1] == signal.SIGINT:
                 expect_own()
-            signal.raise_signal(pending[1])
+            signal.raise_signal(delayed_signal[1])
 
 
 @contextmanager
@@ -123,9 +125,9 @@ def loop_without_interrupts() -> Iterator[Any]:
     loops: SimpleQueue[tuple[Any, Callable[[], None]]] = SimpleQueue()
 
     async def serve() -> None:
-        over = asyncio.Event()
-        loops.put((IOLoop.current(), over.set))
-        await over.wait()
+        end = asyncio.Event()
+        loops.put((IOLoop.current(), end.set))
+        await end.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="dasktc-loop", daemon=True)
     if hasattr(signal, "pthread_sigmask"):
@@ -167,8 +169,8 @@ def dask_hushed(arguments: Sequence[str]) -> Iterator[None]:
 
     Dask reads the levels when it is imported: here from its configuration, in local workers from the environment.
     """
-    needed = any(argument.startswith(("--workers", "--scheduler")) for argument in arguments)
-    if not needed or "--debug" in arguments or "distributed" in sys.modules or WORKER_LEVEL in os.environ:
+    uses_workers = any(argument.startswith(("--workers", "--scheduler")) for argument in arguments)
+    if not uses_workers or "--debug" in arguments or "distributed" in sys.modules or WORKER_LEVEL in os.environ:
         yield
         return
     import dask

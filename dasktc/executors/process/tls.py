@@ -41,8 +41,8 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
     distributed.Security or None
         None if none of the three is given. Missing ones come from Dask's configuration.
     """
-    given = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
-    files = {name: path_text(name, file) for name, file in given.items() if file is not None}
+    settings = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
+    files = {name: path_text(name, file) for name, file in settings.items() if file is not None}
     if not files:
         return None
     for name, file in files.items():
@@ -142,9 +142,9 @@ def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -
         )
     from distributed.comm import get_address_host_port
 
-    with _connected(get_address_host_port(address), seconds) as plain:
+    with _connected(get_address_host_port(address), seconds) as connection:
         try:
-            with context.wrap_socket(plain) as stream:
+            with context.wrap_socket(connection) as stream:
                 stream.recv(1)
         except ssl.SSLError as error:
             raise ClusterError(f"TLS with {address} failed ({_why(error)}): {_likely(error)}") from error
@@ -168,9 +168,9 @@ def _why(error: Exception) -> str:
 
 def _likely(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        ours = advice("tls_ca_file")
-        return f"our authority did not sign the scheduler's certificate; give the authority that did with {ours}"
+        request = advice("tls_ca_file")
+        return f"our authority did not sign the scheduler's certificate; give the authority that did with {request}"
     if "ALERT" in (error.reason or ""):
-        ours = advice("tls_client_cert", "tls_client_key")
-        return f"the scheduler refuses our certificate; give one that its authority signed with {ours}"
+        request = advice("tls_client_cert", "tls_client_key")
+        return f"the scheduler refuses our certificate; give one that its authority signed with {request}"
     return "the scheduler does not use TLS; give its tcp:// address, or start it with certificates"

@@ -80,9 +80,9 @@ def _plugin() -> Any:
 
 def _redirect() -> None:
     """Replace the handlers of UCX's Python logger, which print, by one that passes records to dasktc's logger."""
-    of_ucx = logging.getLogger("ucx")
-    if not any(isinstance(handler, _ToOurLog) for handler in of_ucx.handlers):
-        of_ucx.handlers[:] = [_ToOurLog()]
+    logger = logging.getLogger("ucx")
+    if not any(isinstance(handler, _ToOurLog) for handler in logger.handlers):
+        logger.handlers[:] = [_ToOurLog()]
 
 
 class _ToOurLog(logging.Handler):
@@ -104,8 +104,8 @@ def warn_of_tcp(executor: Executor) -> None:
         if address is None or address in _warned:
             return
         _warned.add(address)
-    by_tcp = {worker for worker in executor.worker_threads if not worker.startswith(("ucx", "inproc"))}
-    hosts = Counter(urlsplit(worker).hostname for worker in by_tcp)
+    tcp_workers = {worker for worker in executor.worker_threads if not worker.startswith(("ucx", "inproc"))}
+    hosts = Counter(urlsplit(worker).hostname for worker in tcp_workers)
     host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
     if number > 1:
         log.warning(

@@ -71,8 +71,8 @@ def resources_of(worker: Any) -> Resources:
     """Network, disk and memory of a Dask worker; unknown where a version of Dask has them elsewhere."""
     with suppress(AttributeError):
         memory = worker.memory_manager
-        spilled = int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0))
-        return Resources(int(worker.transfer_outgoing_bytes_total), spilled, memory.memory_limit)
+        disk_bytes = int(getattr(getattr(memory.data, "spilled_total", None), "disk", 0))
+        return Resources(int(worker.transfer_outgoing_bytes_total), disk_bytes, memory.memory_limit)
     return Resources()
 
 
@@ -80,8 +80,8 @@ def _peak() -> int:
     """Peak resident memory of this process in bytes; 0 where the system does not report it."""
     status = Path("/proc/self/status")
     if status.exists():  # on Linux `getrusage` returns the parent's peak, if that was larger
-        of_peak = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
-        return int(of_peak[0].split()[1]) << 10 if of_peak else 0
+        lines = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(lines[0].split()[1]) << 10 if lines else 0
     info = psutil.Process().memory_info()
     if hasattr(info, "peak_wset"):
         return int(info.peak_wset)

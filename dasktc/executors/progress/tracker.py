@@ -94,9 +94,9 @@ class _Slot:
 
     def add(self, work: float, now: float, began: float) -> None:
         """Add a task; work of the later half of the run so far weighs twice as much as work of the earlier half."""
-        spent = now - self.ended
-        forgets = 0.5 ** (2 * spent / max(1e-9, now - began))
-        self.work, self.seconds = forgets * self.work + work, forgets * self.seconds + spent
+        seconds = now - self.ended
+        decay = 0.5 ** (2 * seconds / max(1e-9, now - began))
+        self.work, self.seconds = decay * self.work + work, decay * self.seconds + seconds
         self.ended = now
 
     @property
@@ -145,11 +145,11 @@ class Pace:
         slots = sorted((slot for slots in self._slots.values() for slot in slots), key=lambda slot: -slot.ended)
         rate = sum(slot.rate for slot in slots) / len(slots)
         threads = self.threads if self._tasks < 2 * self.threads else min(self.threads, len(slots))
-        latest = slots[:threads]
-        usual = self._work / self._tasks
-        flying = sum(min(rate * (now - slot.ended), usual) for slot in latest)
-        flying += (threads - len(latest)) * min(rate * (now - self._began), usual)
-        return max(0.0, work - flying) / (rate * threads) if rate else None
+        last_slots = slots[:threads]
+        mean_work = self._work / self._tasks
+        partial_work = sum(min(rate * (now - slot.ended), mean_work) for slot in last_slots)
+        partial_work += (threads - len(last_slots)) * min(rate * (now - self._began), mean_work)
+        return max(0.0, work - partial_work) / (rate * threads) if rate else None
 
 
 @dataclass
@@ -231,10 +231,10 @@ class Tracker:
             self._told(stage, done, total)
         if not self._listeners:
             return
-        now = self._stage(stage, total)
-        now.done, now.total = done, total
+        state = self._stage(stage, total)
+        state.done, state.total = done, total
         if stage != "count" or self._pace is None:
-            now.share = done / max(1, total)
+            state.share = done / max(1, total)
         self._changed()
 
     def step(self, done: int, total: int) -> None:
@@ -257,24 +257,24 @@ class Tracker:
             For tasks under way that report their own steps: finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
-        for name, (done, total) in groups.items():
-            part_of = PARTS_OF.get(name, name)
-            before = counts.get(part_of, (0, 0))
-            counts[part_of] = before[0] + done, before[1] + total
-        steps = {PARTS_OF.get(name, name): of for name, of in steps_within.items()}
+        for name, (finished_steps, total) in groups.items():
+            stage_name = PARTS_OF.get(name, name)
+            sums = counts.get(stage_name, (0, 0))
+            counts[stage_name] = sums[0] + finished_steps, sums[1] + total
+        steps = {PARTS_OF.get(name, name): pairs for name, pairs in steps_within.items()}
         if self._current is None or self._current.name not in PREPARING:
             return
-        latest = list(self._stages)[-1]
+        last_stage = list(self._stages)[-1]
         for stage in self._open():
             if stage.name in counts:
                 self._grouped.add(stage.name)
-                (stage.done, stage.total), own_steps = counts[stage.name], steps.get(stage.name, ())
-                parts = sum(done / total for done, total in own_steps)
+                (stage.done, stage.total), task_steps = counts[stage.name], steps.get(stage.name, ())
+                parts = sum(finished_steps / total for finished_steps, total in task_steps)
                 stage.share = min(1.0, (stage.done + parts) / max(1, stage.total))
         for stage in self._open():
-            named = self._grouped.union(MAY_HAVE_NO_TASK)
-            is_forgotten = stage.name in named - counts.keys()  # Dask forgets tasks that nobody needs
-            if stage.name == latest or not (is_forgotten or stage.share == 1):
+            names = self._grouped.union(MAY_HAVE_NO_TASK)
+            is_forgotten = stage.name in names - counts.keys()  # Dask forgets tasks that nobody needs
+            if stage.name == last_stage or not (is_forgotten or stage.share == 1):
                 break  # no stage ends before one that it follows
             self._end(stage)
         self._current = self._open()[0]
@@ -310,8 +310,8 @@ class Tracker:
             stage.more = fields | {"rate": (fields["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
             now = self._clock()
             if now - self._evaluated >= EVALUATED_SECONDS or self._left <= 0:
-                remaining, self._evaluated = self._pace.left(self._left, now), now
-                self._ends = None if remaining is None else now + remaining
+                seconds_left, self._evaluated = self._pace.left(self._left, now), now
+                self._ends = None if seconds_left is None else now + seconds_left
 
     def fault(self, what: str, **more: Any) -> None:
         """Report that something was lost, and is made again."""
@@ -323,20 +323,20 @@ class Tracker:
         if stage == RUN:
             self._heard_of_all(event)
             return
-        before = self._heard
+        predecessor = self._heard
         self._heard, self._looked = event, self._clock()
-        repeated = before is not None and (before["stage"], before["done"]) == (stage, done)
-        if self._told is not None and not repeated and not (kind == "ended" and total == 1):
+        is_repeat = predecessor is not None and (predecessor["stage"], predecessor["done"]) == (stage, done)
+        if self._told is not None and not is_repeat and not (kind == "ended" and total == 1):
             self._told(stage, done, total)
         for listener in self._listeners.values():
             listener(event)
 
     def _heard_of_all(self, event: Event) -> None:
         """Pass on, once, that the run has begun, and that it ended with a result; `close` reports errors in full."""
-        begins = event["event"] == "begun"
-        if (begins and self._begun) or "error" in event:
+        is_begin = event["event"] == "begun"
+        if (is_begin and self._begun) or "error" in event:
             return
-        self._begun, self._over = True, self._over or not begins
+        self._begun, self._over = True, self._over or not is_begin
         for listener in self._listeners.values():
             listener(event)
 
@@ -381,11 +381,11 @@ class Tracker:
     def now(self) -> Event:
         """Describe the current state as an event of progress; {} before the run has begun."""
         if self._heard is not None:
-            since = self._clock() - self._looked
-            remaining = self._heard["left"]
+            elapsed = self._clock() - self._looked
+            seconds_left = self._heard["left"]
             return self._heard | {
-                "seconds": self._heard["seconds"] + since,
-                "left": None if remaining is None else max(0.0, remaining - since),
+                "seconds": self._heard["seconds"] + elapsed,
+                "left": None if seconds_left is None else max(0.0, seconds_left - elapsed),
             }
         if (stage := self._current) is None:
             return {}
@@ -417,37 +417,37 @@ class Tracker:
 
     def _stage(self, name: str, total: int) -> Stage:
         """The stage of this name; it begins now if it is not under way."""
-        current = self._stages.get(name)
-        if current is not None and current.ended is None:
-            return current
+        state = self._stages.get(name)
+        if state is not None and state.ended is None:
+            return state
         stage = Stage(name, self._clock(), total=total)
         stage.bytes = self.source_bytes if name == "read" else 0
         return self._begin(name, stage)
 
     def _begin(self, name: str, stage: Stage) -> Stage:
         """Begin a stage; the others end, except those whose tasks a cluster may still run."""
-        for earlier in self._open():
-            if not (self.ahead and earlier.name in SUBMITTED_AHEAD and name in PREPARING):
-                self._end(earlier)
+        for open_stage in self._open():
+            if not (self.ahead and open_stage.name in SUBMITTED_AHEAD and name in PREPARING):
+                self._end(open_stage)
         if not self._begun:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
         self._stages.pop(name, None)  # a stage that begins again is the latest
         self._current = self._stages[name] = stage
-        begins = self.now() | {"event": "begun"}
+        event = self.now() | {"event": "begun"}
         self._current = self._open()[0]  # among those submitted ahead, the one that the others wait for
         self._said = self._clock()
-        self._emit(begins)
+        self._emit(event)
         return stage
 
     def _end(self, stage: Stage) -> None:
         stage.ended, stage.done, stage.share = self._clock(), stage.total, 1.0
         self._current = stage
         # A stage whose tasks are submitted ahead begins when those before it have ended.
-        before = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
-        ends = [self._stages[name].ended or 0.0 for name in before if name in self._stages]
-        began = min(max([stage.began, *ends]), stage.ended)
-        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - began, 3)})
+        predecessors = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
+        ends = [self._stages[name].ended or 0.0 for name in predecessors if name in self._stages]
+        start = min(max([stage.began, *ends]), stage.ended)
+        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - start, 3)})
 
     def _changed(self) -> None:
         if self._clock() - self._said >= EVENT_SECONDS:
@@ -467,11 +467,11 @@ class Tracker:
         if not self._listeners:
             yield
             return
-        before, executor.tracker = executor.tracker, self
+        former_tracker, executor.tracker = executor.tracker, self
         try:
             yield
         finally:
-            executor.tracker = before
+            executor.tracker = former_tracker
 
 
 def tracker_of(progress: Progress | None) -> Tracker:

@@ -86,11 +86,11 @@ def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> Non
     place : path
     prefix : str
     """
-    ours = re.compile(rf"{re.escape(f'{prefix}{_host()}-')}(\w{{8}})-\w{{8}}(\{GONE})?")
+    pattern = re.compile(rf"{re.escape(f'{prefix}{_host()}-')}(\w{{8}})-\w{{8}}(\{GONE})?")
     user = os.getuid() if hasattr(os, "getuid") else 0
     with suppress(OSError), os.scandir(os.path.abspath(place)) as entries:
         for entry in list(entries):
-            match = ours.fullmatch(entry.name)
+            match = pattern.fullmatch(entry.name)
             if match and entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == user:
                 _remove_if_abandoned(entry.path, *match.groups())
 
@@ -139,13 +139,13 @@ def _remove(folder: str, lock: Any = None) -> None:
     The new name tells other processes that nobody needs the folder, should this one be interrupted. The lock is
     released before its file is removed, for file systems where no open file can be removed.
     """
-    renamed = folder.removesuffix(GONE) + GONE
+    new_name = folder.removesuffix(GONE) + GONE
     with suppress(OSError):
-        os.rename(folder, renamed)
+        os.rename(folder, new_name)
     if lock is not None:
         with suppress(OSError, RuntimeError, locket.LockError):  # it may have been released
             lock.release()
-    for name in (renamed, folder):
+    for name in (new_name, folder):
         shutil.rmtree(name, ignore_errors=True)
 
 

@@ -77,8 +77,8 @@ class ListEntry(Handle):
     def load(self, copy: bool = False) -> Any:
         """Return the entry, or read it back from its file."""
         value: Any = self.whole.value if isinstance(self.whole, SpillableResult) else None  # read before `stored`
-        stored = _file_of(self.whole)
-        return value[self.number] if stored is None else stored.section(self.number).load(copy)
+        file = _file_of(self.whole)
+        return value[self.number] if file is None else file.section(self.number).load(copy)
 
 
 class FileStore(ResultWriter, LocalStore):
@@ -142,8 +142,8 @@ class FileStore(ResultWriter, LocalStore):
         """Handles of a list's entries, which are not moved."""
         if not _is_list(handle):
             return [self.keep(value) for value in resolve(handle)]
-        stored = _file_of(handle)
-        length = len(handle.value) if stored is None else len(stored.starts) - 1
+        file = _file_of(handle)
+        length = len(handle.value) if file is None else len(file.starts) - 1
         return [ListEntry(handle, number) for number in range(length)]
 
     def hold(self, value: Any, nbytes: int) -> SpillableResult | None:
@@ -163,9 +163,9 @@ class FileStore(ResultWriter, LocalStore):
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
         """Number of tasks that fit beside kept results: each with its own blocks, or all sharing all blocks."""
-        of_calls = [{id(arg): arg for arg in call if isinstance(arg, SpillableResult | Stored)} for call in calls]
-        blocks = {number: block for of_call in of_calls for number, block in of_call.items()}
-        largest = max((sum(block.nbytes for block in of_call.values()) for of_call in of_calls), default=0)
+        block_maps = [{id(arg): arg for arg in call if isinstance(arg, SpillableResult | Stored)} for call in calls]
+        blocks = {number: block for block_map in block_maps for number, block in block_map.items()}
+        largest = max((sum(block.nbytes for block in block_map.values()) for block_map in block_maps), default=0)
         scratch, room = max(1, self._task_memory - largest), self._budget - self._resident()
         shared_room = room - sum(block.nbytes for block in blocks.values() if _file_of(block) is not None)
         return max(1, min(threads, len(calls), max(room // max(1, self._task_memory), shared_room // scratch)))
@@ -175,25 +175,25 @@ class FileStore(ResultWriter, LocalStore):
     ) -> Generator[Callable[[], Any]]:
         """Yield a function that makes each call; the blocks of the next call are read while it runs."""
         trim()
-        running: dict[int, list[Stored]] = {}
+        places_of_tasks: dict[int, list[Stored]] = {}
         with self.prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
-            for number, (call, following) in enumerate(zip_longest(calls, calls[1:])):
+            for number, (call, successor) in enumerate(zip_longest(calls, calls[1:])):
                 places = _files_of(call)
-                values = blocks.use(places, chain.from_iterable(list(running.values())))
-                blocks.prepare(_files_of(following or ()))
-                args = [values[stored] if (stored := _file_of(arg)) else resolve(arg) for arg in call]
+                values = blocks.use(places, chain.from_iterable(list(places_of_tasks.values())))
+                blocks.prepare(_files_of(successor or ()))
+                args = [values[file] if (file := _file_of(arg)) else resolve(arg) for arg in call]
                 values.clear()
-                running[number] = places
-                yield partial(_task, function, args, partial(running.pop, number), at_a_time > 1)
+                places_of_tasks[number] = places
+                yield partial(_task, function, args, partial(places_of_tasks.pop, number), at_a_time > 1)
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
         self._work.close()
 
-    def _prefetch_capacity(self, calls: list[tuple[Any, ...]], at_a_time: int) -> int:
+    def _prefetch_capacity(self, calls: list[tuple[Any, ...]], concurrency: int) -> int:
         """Bytes for blocks that are read ahead: the plan includes the largest one per task, and more may be left."""
-        largest = max((stored.nbytes for call in calls for stored in _files_of(call)), default=0)
-        return max(largest, self._budget - at_a_time * (self._task_memory - largest) - self._resident())
+        largest = max((file.nbytes for call in calls for file in _files_of(call)), default=0)
+        return max(largest, self._budget - concurrency * (self._task_memory - largest) - self._resident())
 
     def _resident(self) -> int:
         """Bytes of all results in memory."""
@@ -201,24 +201,24 @@ class FileStore(ResultWriter, LocalStore):
             return sum(result.nbytes for result in self._results if result.stored is None)
 
 
-def _task(function: Function, args: list[Any], finish: Callable[[], Any], trimmed: bool) -> Any:
-    """Call a function of blocks, then free them; `trimmed`: also return malloc's free memory to the system."""
+def _task(function: Function, args: list[Any], release: Callable[[], Any], trims_heap: bool) -> Any:
+    """Call a function of blocks, then free them; `trims_heap`: also return malloc's free memory to the system."""
     try:
         return function(*args)
     finally:
         args.clear()
-        finish()
-        if trimmed:
+        release()
+        if trims_heap:
             trim()
 
 
 def _file_of(handle: Any) -> Stored | None:
-    stored = handle.stored if isinstance(handle, SpillableResult) else handle
-    return stored if isinstance(stored, Stored) else None
+    value = handle.stored if isinstance(handle, SpillableResult) else handle
+    return value if isinstance(value, Stored) else None
 
 
 def _files_of(call: Iterable[Any]) -> list[Stored]:
-    return [stored for arg in call if (stored := _file_of(arg))]
+    return [file for arg in call if (file := _file_of(arg))]
 
 
 def _is_list(handle: Any) -> bool:

@@ -48,11 +48,11 @@ class Prefetcher:
 
     def prepare(self, places: list[Stored]) -> None:
         """Begin to read the values of a later task, as far as the capacity allows."""
-        needed = set(places)
-        for place in needed & self._values.keys():
+        targets = set(places)
+        for place in targets & self._values.keys():
             self._values[place] = self._values.pop(place)  # last in the order of use, so evicted last
         for place in places:
-            if place not in self._values and self._evict_until(place.nbytes, needed | self._current):
+            if place not in self._values and self._evict_until(place.nbytes, targets | self._current):
                 self._read(place)
 
     def _read(self, place: Stored) -> Future[Any]:
@@ -67,9 +67,9 @@ class Prefetcher:
         """Begin to read a value in the prefetching thread."""
         return self._reader.submit(load, place, copy=True)
 
-    def _evict_until(self, size: int, needed: set[Stored]) -> bool:
+    def _evict_until(self, size: int, exceptions: set[Stored]) -> bool:
         """Evict the values that were used longest ago until `size` bytes more fit; return whether they do."""
-        for place in [place for place in self._values if place not in needed]:
+        for place in [place for place in self._values if place not in exceptions]:
             if self._beyond_current() + size <= self.capacity:
                 break
             del self._values[place]

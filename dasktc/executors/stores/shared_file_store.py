@@ -85,7 +85,7 @@ class SharedFileStore(ClusterStore):
         largest = max((arg.nbytes for call in calls for arg in _files_of(call)), default=0)
         capacity = max(largest, self._memory - self._task_memory + largest)
         task = partial(self._writer.task, function, self._run, capacity, arrays)
-        return task, [(*call, _files_of(following or ())) for call, following in zip_longest(calls, calls[1:])]
+        return task, [(*call, _files_of(successor or ())) for call, successor in zip_longest(calls, calls[1:])]
 
     def after_tasks(self, ask: AskWorkers) -> None:
         """Have the workers drop prefetched blocks."""
@@ -124,10 +124,10 @@ class FileWriter(ResultWriter):
         With `arrays` the function returns arrays, which are written, followed by a small result.
         """
         keep_nothing()
-        *call, following = args
+        *call, next_files = args
         with _prefetcher(run, capacity) as blocks:
             values = blocks.use(_files_of(call))
-            blocks.prepare(following)
+            blocks.prepare(next_files)
             result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
         if not arrays:
             return result
@@ -149,33 +149,33 @@ def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
     """
     state, thread = worker_state(), threading.get_ident()
     with state.lock:
-        owner, former = state.prefetchers.get(thread, ("", None))
-        mine = owner == run and former.capacity == capacity
-        blocks: Prefetcher = former if mine else Prefetcher(capacity)
+        owner, predecessor = state.prefetchers.get(thread, ("", None))
+        is_current = owner == run and predecessor.capacity == capacity
+        blocks: Prefetcher = predecessor if is_current else Prefetcher(capacity)
         state.prefetchers[thread] = run, blocks
         state.counting.add(thread)
     try:
-        if not mine:
-            if former is not None:
-                former.__exit__()
+        if not is_current:
+            if predecessor is not None:
+                predecessor.__exit__()
             trim()
         yield blocks
     finally:
         with state.lock:
             state.counting.discard(thread)
-            dropped = thread not in state.prefetchers
-        if dropped:
+            is_dropped = thread not in state.prefetchers
+        if is_dropped:
             blocks.__exit__()
 
 
 def _drop_prefetchers(run: str, dask_worker: Any) -> None:
     state = worker_state(dask_worker)
     with state.lock:
-        mine = [thread for thread, (owner, _) in state.prefetchers.items() if owner == run]
-        blocks = {thread: state.prefetchers.pop(thread)[1] for thread in mine}
-        idle = [of_thread for thread, of_thread in blocks.items() if thread not in state.counting]
-    for of_thread in idle:
-        of_thread.__exit__()
+        run_threads = [thread for thread, (owner, _) in state.prefetchers.items() if owner == run]
+        blocks = {thread: state.prefetchers.pop(thread)[1] for thread in run_threads}
+        idle_prefetchers = [prefetcher for thread, prefetcher in blocks.items() if thread not in state.counting]
+    for prefetcher in idle_prefetchers:
+        prefetcher.__exit__()
 
 
 def _files_of(call: Iterable[Any]) -> list[Stored]:

@@ -228,32 +228,32 @@ class ResultWriter(ABC):
             return value
         if isinstance(value, Iterator):
             return self.write(map(flatten, value), True)
-        many = type(value) in (list, tuple)
-        values = [flatten(entry) for entry in (value if many else [value])]
-        nbytes = sum(flat.nbytes for flat in values)
+        is_sequence = type(value) in (list, tuple)
+        values = [flatten(entry) for entry in (value if is_sequence else [value])]
+        nbytes = sum(entry.nbytes for entry in values)
         if nbytes < self.small:  # a copy shares no memory with an array of which the value may be a slice
             copies = [
-                pickle.loads(flat.head, buffers=[bytearray(buffer) for buffer in flat.buffers]) for flat in values
+                pickle.loads(entry.head, buffers=[bytearray(buffer) for buffer in entry.buffers]) for entry in values
             ]
-            return copies if many else copies[0]
+            return copies if is_sequence else copies[0]
         trim()
-        return self.hold(value, nbytes) or self.write(values, many)
+        return self.hold(value, nbytes) or self.write(values, is_sequence)
 
 
 def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
     size = stop - start
     if size >= MAPPED and not copy:
         first = start - start % mmap.ALLOCATIONGRANULARITY
-        mapped = mmap.mmap(file.fileno(), stop - first, access=mmap.ACCESS_COPY, offset=first)
-        return memoryview(mapped)[start - first :]
+        mapped_file = mmap.mmap(file.fileno(), stop - first, access=mmap.ACCESS_COPY, offset=first)
+        return memoryview(mapped_file)[start - first :]
     view = memoryview(mmap.mmap(-1, size) if size >= OWN_PAGES else bytearray(size))
     file.seek(start)
-    read = 0
-    while read < size:
-        count = file.readinto(view[read:])
+    position = 0
+    while position < size:
+        count = file.readinto(view[position:])
         if not count:
-            raise EOFError(f"{file.name} ends {plural(size - read, 'byte')} too early")
-        read += count
+            raise EOFError(f"{file.name} ends {plural(size - position, 'byte')} too early")
+        position += count
     return view
 
 
@@ -261,10 +261,10 @@ def _sections(view: memoryview) -> tuple[memoryview, list[memoryview]]:
     count, head = np.frombuffer(view, "int64", 2).tolist()
     sizes = np.frombuffer(view, "int64", count, offset=16).tolist()
     place = 16 + 8 * count
-    pickled, place = view[place : place + head], place + head
+    head_bytes, place = view[place : place + head], place + head
     buffers = []
     for size in sizes:
         place += -place % ALIGNMENT
         buffers.append(view[place : place + size])
         place += size
-    return pickled, buffers
+    return head_bytes, buffers

@@ -137,8 +137,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     properties = _properties(url)
     arcs_per_part = max(1, options.blocksize // ARC_BYTES)
     if properties.arcs <= arcs_per_part:
-        nothing = np.empty(0, np.int32)
-        part = _Nodes(url, properties, 0, properties.nodes, properties.arcs, 0, (0, None), nothing, nothing)
+        empty = np.empty(0, np.int32)
+        part = _Nodes(url, properties, 0, properties.nodes, properties.arcs, 0, (0, None), empty, empty)
         return [part], "int"
     ranges: list[Part] = list(_ranges(url, properties, arcs_per_part))
     return ranges, "int"
@@ -149,9 +149,9 @@ def properties_url(url: str) -> str | None:
     return _beside(url, "graph", "properties")
 
 
-def _beside(url: str, own: str, sibling: str) -> str | None:
+def _beside(url: str, extension: str, sibling: str) -> str | None:
     """Return the existing file that differs from `url` in its extension only, or None."""
-    base, dot, suffix = url.rpartition(f".{own}")
+    base, dot, suffix = url.rpartition(f".{extension}")
     if not dot or (suffix and not suffix.startswith(".")):
         return None
     stem = f"{base}.{sibling}"
@@ -167,16 +167,16 @@ def _beside(url: str, own: str, sibling: str) -> str | None:
 def _ranges(url: str, properties: Properties, arcs_per_part: int) -> Iterator[_Nodes]:
     decoder = _Decoder(url, properties, _stream(url, 0, None), 0)
     node = arcs = 0
-    most = arcs_per_part
+    limit = arcs_per_part
     while node < properties.nodes:
         bit, window = int(decoder.at[0]), (decoder.degrees, decoder.lists)
-        degrees, targets = decoder.decode(node, min(properties.nodes, node + arcs_per_part), most)
+        degrees, targets = decoder.decode(node, min(properties.nodes, node + arcs_per_part), limit)
         if not len(degrees):  # a single node has more arcs
-            if most > properties.arcs:
+            if limit > properties.arcs:
                 raise InputError(_wrong_arcs(url, properties))
-            most *= 2
+            limit *= 2
             continue
-        stop, most = node + len(degrees), arcs_per_part
+        stop, limit = node + len(degrees), arcs_per_part
         span = (bit // 8, -(-int(decoder.at[0]) // 8))
         yield _Nodes(url, properties, node, stop, len(targets), bit, span, *window)
         node, arcs = stop, arcs + len(targets)
@@ -200,42 +200,42 @@ def _wrong_arcs(url: str, properties: Properties) -> str:
 
 
 def _properties(url: str) -> Properties:
-    where = properties_url(url)
-    if where is None:
+    source = properties_url(url)
+    if source is None:
         raise InputError(f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one")
-    with streams.open_decompressed(where) as file:
-        rows = [row.decode("latin-1") for row in lines.header_lines(file, where)]
+    with streams.open_decompressed(source) as file:
+        rows = [row.decode("latin-1") for row in lines.header_lines(file, source)]
     pairs = (row.split("=", 1) for row in rows if "=" in row and not row.startswith("#"))
     values = {key.strip(): value.strip() for key, value in pairs}
     graph_class, order = values.get("graphclass", ""), values.get("endianness", "big")
     if not graph_class:
         raise InputError(
-            f"{where} names no graphclass: it is not the .properties file of a graph, or damaged; fetch it again, or "
+            f"{source} names no graphclass: it is not the .properties file of a graph, or damaged; fetch it again, or "
             f"move it if {url} is no BVGraph"
         )
     if not graph_class.endswith(".BVGraph") or order != "big":
         raise InputError(
-            f"{where} says graphclass={graph_class[:80]}, endianness={order[:20]}: only big-endian BVGraph files are "
+            f"{source} says graphclass={graph_class[:80]}, endianness={order[:20]}: only big-endian BVGraph files are "
             "read; convert the graph with WebGraph, or to a list of arcs"
         )
-    nodes, arcs, window, min_interval, zeta = (_number(where, values, name) for name in LARGEST)
-    return Properties(nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", "")))
+    nodes, arcs, window, min_interval, zeta = (_number(source, values, name) for name in LARGEST)
+    return Properties(nodes, arcs, window, min_interval, zeta, _codes(source, values.get("compressionflags", "")))
 
 
 def _number(url: str, values: dict[str, str], name: str) -> int:
     text = values.get(name, USUAL.get(name, ""))
     if not text:
         raise InputError(f"{url} lacks the number {name!r}: damaged; fetch it again")
-    least, most = int(name == "zetak"), LARGEST[name]
+    minimum, maximum = int(name == "zetak"), LARGEST[name]
     number = lines.counts([text.encode()])
-    if number is None or not least <= number[0] <= most:
+    if number is None or not minimum <= number[0] <= maximum:
         raise InputError(
-            f"{url} says {name}={text[:40]!r}, which is out of range, {least} to {most}: damaged; fetch it again"
+            f"{url} says {name}={text[:40]!r}, which is out of range, {minimum} to {maximum}: damaged; fetch it again"
         )
     return number[0]
 
 
-def _codes(where: str, flags: str) -> tuple[int, ...]:
+def _codes(source: str, flags: str) -> tuple[int, ...]:
     codes = dict(FIELDS)
     for flag in flags.replace("|", " ").split():
         field, _, code = flag.rpartition("_")
@@ -243,7 +243,7 @@ def _codes(where: str, flags: str) -> tuple[int, ...]:
             continue
         if field not in codes or code not in CODES:
             raise InputError(
-                f"{where} says compressionflags={flags[:200]}: {flag[:40]} is not read; recompress without it"
+                f"{source} says compressionflags={flags[:200]}: {flag[:40]} is not read; recompress without it"
             )
         codes[field] = code
     return tuple(CODES[code] for code in codes.values())

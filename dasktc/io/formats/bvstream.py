@@ -96,29 +96,29 @@ def _signed(value: int) -> int:
 @_compiled
 def _copy(stream: Array, cursor: Array, layout: Array, source: Array, target: Array) -> int:
     """Copy the blocks that this list shares with the referred list; return their number of arcs."""
-    filled = start = 0
-    copying = True
+    count = start = 0
+    is_copied = True
     blocks = _number(stream, cursor, layout, BLOCK_COUNT)
     for block in range(blocks + 1):
         if block == blocks:  # the rest after the last block is one more block
             length = len(source) - start
         else:
             length = _number(stream, cursor, layout, BLOCKS) + (block > 0)
-        if length > len(source) - start or (copying and length > len(target) - filled):
+        if length > len(source) - start or (is_copied and length > len(target) - count):
             raise ValueError("a list copies more arcs than there are")
-        if copying:
+        if is_copied:
             for offset in range(length):
-                target[filled + offset] = source[start + offset]
-            filled += length
+                target[count + offset] = source[start + offset]
+            count += length
         start += length
-        copying = not copying
-    return filled
+        is_copied = not is_copied
+    return count
 
 
 @_compiled
 def _intervals(stream: Array, cursor: Array, layout: Array, node: int, target: Array) -> int:
     """Write the runs of consecutive successors; return their number of arcs."""
-    filled = 0
+    count = 0
     end = -1
     for interval in range(_gamma(stream, cursor)):
         gap = _gamma(stream, cursor)
@@ -128,12 +128,12 @@ def _intervals(stream: Array, cursor: Array, layout: Array, node: int, target: A
             raise ValueError("an interval leaves the graph or its list")
         length = extent + layout[MIN_INTERVAL]
         end = start + length
-        if end > layout[NODES] or length > len(target) - filled:
+        if end > layout[NODES] or length > len(target) - count:
             raise ValueError("an interval leaves the graph or its list")
         for offset in range(length):
-            target[filled + offset] = start + offset
-        filled += length
-    return filled
+            target[count + offset] = start + offset
+        count += length
+    return count
 
 
 @_compiled
@@ -158,20 +158,20 @@ def _decode(stream: Array, cursor: Array, layout: Array, node: int, window: int,
             return i
         target = lists[begin : begin + degree]
         offsets[i + 1] = begin + degree
-        current = node + i - window
-        copied = runs = 0
+        list_node = node + i - window
+        copies = runs = 0
         if degree and layout[WINDOW]:
             reference = _number(stream, cursor, layout, REFERENCES)
             if reference > min(i, layout[WINDOW]):
                 raise ValueError("a list refers to one outside the window")
             if reference:
                 source = lists[offsets[i - reference] : offsets[i - reference + 1]]
-                copied = _copy(stream, cursor, layout, source, target)
-        if copied < degree and layout[MIN_INTERVAL]:
-            runs = _intervals(stream, cursor, layout, current, target[copied:])
-        if copied + runs < degree:
-            _residuals(stream, cursor, layout, current, target[copied + runs :])
-        if 0 < copied + runs and not (copied == degree or runs == degree):
+                copies = _copy(stream, cursor, layout, source, target)
+        if copies < degree and layout[MIN_INTERVAL]:
+            runs = _intervals(stream, cursor, layout, list_node, target[copies:])
+        if copies + runs < degree:
+            _residuals(stream, cursor, layout, list_node, target[copies + runs :])
+        if 0 < copies + runs and not (copies == degree or runs == degree):
             target.sort()  # three ascending runs; a later list copies from their order
     return len(offsets) - 1
 

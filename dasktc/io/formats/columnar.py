@@ -91,10 +91,10 @@ class _RowGroups:
             rows = notes.count + file.rows
             if self.choice is not None:
                 with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
-                    opened = ParquetFile(stream)
-                    names = _columns_of(opened.schema_arrow)[:COLUMNS]
+                    parquet_file = ParquetFile(stream)
+                    names = _columns_of(parquet_file.schema_arrow)[:COLUMNS]
                     for group in [group for group in file.groups if notes.wanted()]:
-                        batches = opened.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False)
+                        batches = parquet_file.iter_batches(FIRST_ROWS, [group], columns=names, use_threads=False)
                         for batch in islice(batches, 1):
                             note_frame(notes, batch)
             notes.count = rows
@@ -123,11 +123,11 @@ class _RowGroups:
 
         for file in self.files:
             with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
-                opened, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
+                parquet_file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
                 if not file.rows:
-                    table = opened.read_row_groups(file.groups, columns=self._columns, use_threads=False)
+                    table = parquet_file.read_row_groups(file.groups, columns=self._columns, use_threads=False)
                     yield self._frame(backend, file, table)
-                for batch in opened.iter_batches(most, file.groups, columns=self._columns, use_threads=False):
+                for batch in parquet_file.iter_batches(most, file.groups, columns=self._columns, use_threads=False):
                     yield self._frame(backend, file, pa.table(batch), rows)
                     rows += len(batch)
                     pa.default_memory_pool().release_unused()
@@ -190,10 +190,10 @@ def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
     table = backend.frame.read_parquet(urls, columns=[*part.names], row_groups=groups, use_pandas_metadata=False)
     pair = [table[name] for name in part.names]
     for column in pair:  # which must equal the ids of this type that Arrow would read
-        fits = column.dtype.kind in "iu" and column.dtype != "uint64"
+        is_valid = column.dtype.kind in "iu" and column.dtype != "uint64"
         if part.ids == "text":
-            fits = column.dtype == "str" or column.dtype == object
-        if not fits or bool(column.isna().any()):
+            is_valid = column.dtype == "str" or column.dtype == object
+        if not is_valid or bool(column.isna().any()):
             return None
     return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
 
@@ -237,15 +237,15 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     with streams.open_decompressed(url) as stream, readable(url, FILE):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-        exact = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
+        column_kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")
     # By position two columns have one type: fractions before two integers are weights or times, not ids.
-    labels = tuple(exact)
-    columns = choose(url, labels, options.columns, [*exact.values()])
+    labels = tuple(column_kinds)
+    columns = choose(url, labels, options.columns, [*column_kinds.values()])
     names = labels[columns[0]], labels[columns[1]]
-    kinds = {name: "int" if kind == "number" else kind for name, kind in exact.items()}
+    kinds = {name: "int" if kind == "number" else kind for name, kind in column_kinds.items()}
     index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     reading, choice = columns_taken(
         "parquet file",
@@ -260,22 +260,22 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     )
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
-        chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
+        column_text = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
-            f"the columns of {url} are {chosen}: ids are integers or text, both the same; name other columns "
+            f"the columns of {url} are {column_text}: ids are integers or text, both the same; name other columns "
             f"with {advice('columns')}, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
     ends = [schema.names.index(name) for name in names]
     place = weight_position(url, schema.names, ends, options.weight)
     weight = None if place is None else schema.names[place]
-    most, first, parts = max(1, options.blocksize // ROW_BYTES), 0, list[Part]()
+    limit, first, parts = max(1, options.blocksize // ROW_BYTES), 0, list[Part]()
     groups, count = list[int](), 0
-    for group, size in enumerate([*rows, most + 1]):  # neighbouring ones up to `most` rows; a larger one by itself
-        if groups and count + size > most:
+    for group, size in enumerate([*rows, limit + 1]):  # neighbouring ones up to `limit` rows; a larger one by itself
+        if groups and count + size > limit:
             file = _Groups(url, tuple(groups), count, first)
-            found = None if first else reading
-            parts.append(_RowGroups((file,), names, ids, weight, found, choice, surveyed=options.surveyed))
+            first_reading = None if first else reading
+            parts.append(_RowGroups((file,), names, ids, weight, first_reading, choice, surveyed=options.surveyed))
             groups, count, first = [], 0, first + count
         groups, count = [*groups, group], count + size
     return parts, ids

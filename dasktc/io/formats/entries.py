@@ -67,13 +67,13 @@ def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
     InputError
         A line is too long, or the comments are.
     """
-    above: list[bytes] = []
+    texts: list[bytes] = []
     with streams.open_decompressed(url) as stream:
         for text in lines.header_lines(stream, url):
-            above.append(text)
+            texts.append(text)
             if comment is None or (text.strip() and not text.lstrip().startswith(comment)):
                 break
-    return HeaderLine(b"".join(above), above[-1] if above else b"", len(above))
+    return HeaderLine(b"".join(texts), texts[-1] if texts else b"", len(texts))
 
 
 def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
@@ -190,10 +190,10 @@ class IntegerRows(EntryPart):
     def pairs(self, block: bytes, start: int) -> Array:
         """Parse whole lines that begin at byte `start`."""
         columns = self._columns(block)
-        fit = columns is not None and all(
+        is_plain = columns is not None and all(
             len(ids) == 0 or self.ids.start <= ids.min() <= ids.max() < self.ids.stop for ids in columns[:2]
         )
-        if columns is None or not fit:
+        if columns is None or not is_plain:
             self._refuse(block, start)
         pairs = np.empty((2, len(columns[0])), self.dtype)
         pairs[0], pairs[1] = columns[:2]
@@ -231,8 +231,8 @@ class IntegerRows(EntryPart):
 
     def _refuse(self, block: bytes, start: int) -> NoReturn:
         """Raise an error that names the first wrong line of a block; slow, and only run if there is one."""
-        for number, raw in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
-            fields = raw.decode("utf-8", "replace").strip().split(self.separator)
+        for number, line in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
+            fields = line.decode("utf-8", "replace").strip().split(self.separator)
             if fields in ([], [""]):
                 continue
             try:

@@ -51,12 +51,12 @@ class _File(entries.BlockPart):
             while (not len(starts) or starts[-1] < total) and (block := next(offsets, None)) is not None:
                 self._check(starts, block)
                 starts = np.concatenate([starts, block])
-                past = max(0, int(np.searchsorted(starts, places[0], side="right")) - 1)
-                starts, first = starts[past:], first + past
+                count = max(0, int(np.searchsorted(starts, places[0], side="right")) - 1)
+                starts, first = starts[count:], first + count
             rows = np.searchsorted(starts, places, side="right") - 1
             yield np.stack([first + rows, targets]).astype(dtype)
-            past = int(rows[-1])
-            starts, first = starts[past:], first + past
+            count = int(rows[-1])
+            starts, first = starts[count:], first + count
         for block in offsets:
             self._check(starts, block)
             starts, first = block[-1:], first + len(starts) + len(block) - 1
@@ -65,8 +65,8 @@ class _File(entries.BlockPart):
     def _check(self, starts: Array, block: Array) -> None:
         """Refuse offsets that do not ascend from 0 to the number of edges."""
         last = starts[-1] if len(starts) else 0
-        begins = len(starts) > 0 or block[0] == 0
-        if not begins or block.max() > self.edges or (np.diff(block, prepend=last) < 0).any():
+        is_valid_start = len(starts) > 0 or block[0] == 0
+        if not is_valid_start or block.max() > self.edges or (np.diff(block, prepend=last) < 0).any():
             self._refuse(f"offsets that do not ascend from 0 to {self.edges}, as {block[:3].tolist()}")
 
     def _numbers(self, nbytes: int, skipped: int, count: int | None) -> Iterator[Array]:
@@ -80,11 +80,11 @@ class _File(entries.BlockPart):
                 end = len(text) if not block else 1 + max(text.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 text, rest = text[:end], text[end:]
                 if text.translate(None, INTEGERS) or re.search(rb"[0-9]{19}", text) or len(rest) > lines.LONGEST:
-                    odd = re.search(rb"[^\s]*(?:[^0-9\s]|[0-9]{19})[^\s]*", text) or re.match(rb".*", rest)
-                    self._refuse(repr((odd[0] if odd else b"")[:40].decode("latin-1")))
+                    match = re.search(rb"[^\s]*(?:[^0-9\s]|[0-9]{19})[^\s]*", text) or re.match(rb".*", rest)
+                    self._refuse(repr((match[0] if match else b"")[:40].decode("latin-1")))
                 numbers = np.fromstring(text, np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
-                passed = min(skipped, len(numbers))
-                numbers, skipped = numbers[passed:], skipped - passed
+                step = min(skipped, len(numbers))
+                numbers, skipped = numbers[step:], skipped - step
                 numbers = numbers if count is None else numbers[:count]
                 count = None if count is None else count - len(numbers)
                 if len(numbers):

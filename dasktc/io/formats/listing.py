@@ -113,10 +113,11 @@ def _remote(source: str) -> list[str]:
     # In a chain such as simplecache::s3://bucket/x the first link with a path is the one that was listed.
     links = source.split("::")
     place = next(i for i, link in enumerate(links) if "://" in link)
-    link, bare = links[place].rstrip("/"), path.rstrip("/")
-    host = link.removesuffix(bare).rstrip("/") if link.endswith(bare) else ""  # some file systems strip the host
-    named = "://" in host
-    urls = [f"{host}/{name.lstrip('/')}" if named else fs.unstrip_protocol(name) for name in names]
+    link, tail = links[place].rstrip("/"), path.rstrip("/")
+    # Some file systems strip the host.
+    host = link.removesuffix(tail).rstrip("/") if link.endswith(tail) else ""
+    has_host = "://" in host
+    urls = [f"{host}/{name.lstrip('/')}" if has_host else fs.unstrip_protocol(name) for name in names]
     return ["::".join([*links[:place], url, *links[place + 1 :]]) for url in urls]
 
 
@@ -124,10 +125,10 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     """List the files that `path` names on a file system, without those beside the data."""
     if fs.is_file(path):
         return [path]
-    named = set(_parts(source))
+    explicit_names = set(_parts(source))
     if fs.is_folder(path):
         _refuse_tables(fs, _above(path))
-        names = set(_below(fs, path, named))
+        names = set(_below(fs, path, explicit_names))
     elif fs.exists(path):
         return [path]
     elif not glob.has_magic(path):
@@ -135,17 +136,18 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     else:
         root, parts = _split(path)
         _refuse_tables(fs, _above(root))
-        matches = set(_matches(fs, root, parts, named)) if fs.is_folder(root) else set()
+        matches = set(_matches(fs, root, parts, explicit_names)) if fs.is_folder(root) else set()
         if not matches:
             raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
         folders = {match for match in matches if fs.is_folder(match)}
-        names = (matches - folders).union(*(_below(fs, folder, named) for folder in folders))
-    plain = {name.removesuffix(".gz") for name in names}
-    graphs = {name.removesuffix(".graph") for name in plain if name.endswith(".graph")}
-    names = {name for name in names if not _is_side_file(name, graphs, named)}
+        names = (matches - folders).union(*(_below(fs, folder, explicit_names) for folder in folders))
+    stems = {name.removesuffix(".gz") for name in names}
+    graphs = {name.removesuffix(".graph") for name in stems if name.endswith(".graph")}
+    names = {name for name in names if not _is_side_file(name, graphs, explicit_names)}
     *_, pattern = _parts(source)
-    wants_leftovers = glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern)  # the pattern ends as such names do
-    leftovers = [] if wants_leftovers else sorted(name for name in names if _LEFT_OVER.fullmatch(_parts(name)[-1]))
+    # The pattern ends as such names do.
+    is_leftover_pattern = glob.has_magic(pattern) and _LEFT_OVER.fullmatch(pattern)
+    leftovers = [] if is_leftover_pattern else sorted(name for name in names if _LEFT_OVER.fullmatch(_parts(name)[-1]))
     if leftovers:
         log.warning(
             "dasktc: warning: %s of %s%s not read: by name a copy that an editor kept, or a file that was never "
@@ -174,11 +176,11 @@ def _split(pattern: str) -> tuple[str, list[str]]:
     """Split a pattern into the folder above its first wildcard, and the parts below."""
     parts = pattern.split("/")
     first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
-    above = "/".join(parts[:first])
-    return above + "/" * (first > 0 and not above.strip("/")), [part for part in parts[first:] if part]
+    parent = "/".join(parts[:first])
+    return parent + "/" * (first > 0 and not parent.strip("/")), [part for part in parts[first:] if part]
 
 
-def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) -> Iterator[str]:
+def _matches(fs: _FileSystem, folder: str, parts: list[str], explicit_names: set[str]) -> Iterator[str]:
     """Yield the paths that match a pattern below a folder; a matching folder stands for all files under it."""
     if not parts:
         yield folder
@@ -188,44 +190,44 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
         if not rest:
             yield folder
             return
-        for below, _ in _folders(fs, folder, named):
-            yield from _matches(fs, below, rest, named)
+        for subfolder, _ in _folders(fs, folder, explicit_names):
+            yield from _matches(fs, subfolder, rest, explicit_names)
     elif not glob.has_magic(first):
         _refuse_tables(fs, [folder])
         path = os.path.join(folder, first)
         if fs.is_folder(path) if rest else fs.exists(path):
-            yield from _matches(fs, path, rest, named)
+            yield from _matches(fs, path, rest, explicit_names)
     else:
-        for entry in _entries(fs, folder, named):
-            hidden = entry.name.startswith(".") and not first.startswith(".")
-            if hidden or not fnmatch.fnmatch(entry.name, first):
+        for entry in _entries(fs, folder, explicit_names):
+            is_hidden = entry.name.startswith(".") and not first.startswith(".")
+            if is_hidden or not fnmatch.fnmatch(entry.name, first):
                 continue
             if not entry.is_folder:
                 yield from [] if rest else [entry.path]
-            elif not _is_side_folder(entry.name, named):
-                yield from _matches(fs, entry.path, rest, named)
+            elif not _is_side_folder(entry.name, explicit_names):
+                yield from _matches(fs, entry.path, rest, explicit_names)
 
 
-def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
+def _folders(fs: _FileSystem, folder: str, explicit_names: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
     """Yield a folder and all folders below it, once each, with their entries."""
     queue, identities = [folder], {fs.identity(folder)}
     while queue:
         folder = queue.pop()
-        entries = _entries(fs, folder, named)
+        entries = _entries(fs, folder, explicit_names)
         yield folder, entries
         for entry in entries:
-            if entry.is_folder and not _is_side_folder(entry.name, named):
+            if entry.is_folder and not _is_side_folder(entry.name, explicit_names):
                 identity = fs.identity(entry.path)
                 if identity not in identities:
                     identities.add(identity)
                     queue.append(entry.path)
 
 
-def _entries(fs: _FileSystem, folder: str, named: set[str]) -> list[_Entry]:
+def _entries(fs: _FileSystem, folder: str, explicit_names: set[str]) -> list[_Entry]:
     """List a folder; InputError if it is a table's."""
     entries = fs.entries(folder)
     for entry in entries:
-        if entry.is_folder and entry.name in _TABLES and entry.name not in named and _is_of_table(fs, entry):
+        if entry.is_folder and entry.name in _TABLES and entry.name not in explicit_names and _is_of_table(fs, entry):
             raise _table(fs, folder, entry.name)
     return entries
 
@@ -282,18 +284,20 @@ def _table(fs: _FileSystem, folder: str, name: str) -> InputError:
     )
 
 
-def _below(fs: _FileSystem, folder: str, named: set[str]) -> list[str]:
-    return [entry.path for _, entries in _folders(fs, folder, named) for entry in entries if not entry.is_folder]
+def _below(fs: _FileSystem, folder: str, explicit_names: set[str]) -> list[str]:
+    return [
+        entry.path for _, entries in _folders(fs, folder, explicit_names) for entry in entries if not entry.is_folder
+    ]
 
 
-def _is_side_folder(name: str, named: set[str]) -> bool:
-    return (name.startswith(".") or name in _SIDE_FOLDERS) and name not in named
+def _is_side_folder(name: str, explicit_names: set[str]) -> bool:
+    return (name.startswith(".") or name in _SIDE_FOLDERS) and name not in explicit_names
 
 
-def _is_side_file(path: str, graphs: set[str], named: set[str]) -> bool:
+def _is_side_file(path: str, graphs: set[str], explicit_names: set[str]) -> bool:
     *folders, name = _parts(path)
     stem, suffix = os.path.splitext(path.removesuffix(".gz"))
-    if any(_is_side_folder(folder, named) for folder in folders):
+    if any(_is_side_folder(folder, explicit_names) for folder in folders):
         return True
     return name.startswith(".") or name in _SIDE_FILES or (suffix in _BVGRAPH_SIDE and stem in graphs)
 
@@ -356,8 +360,8 @@ class _Remote:
 
     def entries(self, folder: str) -> list[_Entry]:
         with streams.naming(self._source):
-            listed = self._fs.ls(folder, detail=True)
-        paths = [(info["name"].rstrip("/"), info["type"] == "directory") for info in listed]
+            infos = self._fs.ls(folder, detail=True)
+        paths = [(info["name"].rstrip("/"), info["type"] == "directory") for info in infos]
         return [
             _Entry(path.rsplit("/", 1)[-1], path, is_folder)
             for path, is_folder in paths

@@ -50,8 +50,8 @@ class _Entries(entries.EntryPart):
             return super().read(backend)
         rows, columns, values = [np.empty(0, self.dtype)], [np.empty(0, self.dtype)], [np.empty(0)]
         for start, block in self.blocks(entries.SCRATCH):
-            for column, of_block in zip((rows, columns, values), self._parsed(block, start), strict=True):
-                column.append(of_block)
+            for column, part in zip((rows, columns, values), self._parsed(block, start), strict=True):
+                column.append(part)
         src, dst, weights = (np.concatenate(column) for column in (rows, columns, values))
         entries.check_total(self.url, len(src), self.entries)
         return edge_frame(backend, src + 1, dst + 1, weights_of(weights, f"the values of {self.url}"))
@@ -142,21 +142,21 @@ def _cut(file: _Entries, nbytes: int) -> Iterator[Part]:
 
 
 @contextmanager
-def _one_line(url: str, start: int = 0, above: int = 0) -> Iterator[None]:
+def _one_line(url: str, start: int = 0, offset: int = 0) -> Iterator[None]:
     """Convert the library's errors to one line.
 
-    The library numbers the lines of its input: `above` lines of header, then the file's lines from byte `start` on.
+    The library numbers the lines of its input: `offset` lines of header, then the file's lines from byte `start` on.
     """
     try:
         yield
     except InputError:
         raise
     except (ValueError, OverflowError) as error:
-        numbered = re.match(r"Line (\d+): ", str(error))
+        match = re.match(r"Line (\d+): ", str(error))
         place = url
-        if numbered:
-            place = f"line {int(numbered[1]) - above + lines.line_number(url, start) - 1} of {url}"
-        reason = " ".join(str(error)[numbered.end() if numbered else 0 :].split())[:200].rstrip(".")
+        if match:
+            place = f"line {int(match[1]) - offset + lines.line_number(url, start) - 1} of {url}"
+        reason = " ".join(str(error)[match.end() if match else 0 :].split())[:200].rstrip(".")
         raise InputError(
             f"{place} cannot be read as Matrix Market ({reason}): damaged, cut short, or another format; "
             f"export it again, or check {advice('format')}"

@@ -157,31 +157,31 @@ def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[
         yield rest, False
 
 
-def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Array:
+def _neighbours(url: str, header: Header, position: Position, block: bytes) -> Array:
     """Read a block's (vertex, neighbour) pairs, shape (2, entries)."""
-    text = _uncommented(position, raw)
+    text = _uncommented(position, block)
     starts = _starts(text)
     numbers = _numbers(text, len(starts), header)
     if numbers is None:
-        _refuse(url, header, position, raw)
+        _refuse(url, header, position, block)
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     ends = np.append(ends, len(text)) if text and not text.endswith(b"\n") else ends
     bounds = np.append(0, np.searchsorted(starts, ends))
     counts = np.diff(bounds)
-    real = max(0, header.vertices - position.vertex + 1)  # vertex lines; further lines must be blank
-    line_counts = counts[:real].copy()  # numbers per line, including those in earlier blocks
+    vertex_lines = max(0, header.vertices - position.vertex + 1)  # further lines must be blank
+    line_counts = counts[:vertex_lines].copy()  # numbers per line, including those in earlier blocks
     line_counts[:1] += position.before
-    complete = line_counts[: len(line_counts) - 1] if position.open and len(counts) <= real else line_counts
+    whole_counts = line_counts[: len(line_counts) - 1] if position.open and len(counts) <= vertex_lines else line_counts
     lead = min(header.lead, np.iinfo(np.int64).max >> 1)
-    if counts[real:].any() or (complete < lead).any() or ((complete - lead) % header.stride).any():
-        _refuse(url, header, position, raw)
+    if counts[vertex_lines:].any() or (whole_counts < lead).any() or ((whole_counts - lead) % header.stride).any():
+        _refuse(url, header, position, block)
     if lead or header.stride > 1:
         index = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
         index[: counts[0] if len(counts) else 0] += position.before
         numbers = numbers[(index >= 0) & (index % header.stride == 0)]
     integral = numbers.dtype.kind == "i" or bool((np.trunc(numbers) == numbers).all())
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
-        _refuse(url, header, position, raw)
+        _refuse(url, header, position, block)
     dtype = _dtype(header)
     neighbour_counts = _listed(line_counts, lead, header.stride)
     neighbour_counts[:1] -= _listed(np.array([position.before]), lead, header.stride)
@@ -198,12 +198,12 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
     """Read the numbers of a text; return None if it holds anything else."""
     if not count:
         return np.empty(0, np.int64)
-    weighted = header.lead > 0 or header.stride > 1  # weights may be written as reals
-    plain = not text.translate(None, INTEGERS)
-    if not plain and (not weighted or text.translate(None, REALS)):
+    has_weights = header.lead > 0 or header.stride > 1  # weights may be written as reals
+    is_integral = not text.translate(None, INTEGERS)
+    if not is_integral and (not has_weights or text.translate(None, REALS)):
         return None
     try:
-        numbers = np.fromstring(text, np.int64 if plain else np.float64, sep=" ")
+        numbers = np.fromstring(text, np.int64 if is_integral else np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
         return None
     return numbers if len(numbers) == count else None
@@ -241,8 +241,8 @@ def _is_symmetric(url: str, header: Header, nbytes: int) -> bool:
     total = 0
     for position, text in _blocks(url, header, nbytes):
         src, dst = _neighbours(url, header, position, text).astype(np.uint64)
-        forth, back = _hash(src, dst), _hash(dst, src)
-        total += int((forth - back).sum(dtype=np.uint64))
+        forward_hash, backward_hash = _hash(src, dst), _hash(dst, src)
+        total += int((forward_hash - backward_hash).sum(dtype=np.uint64))
     return total % (1 << 64) == 0
 
 

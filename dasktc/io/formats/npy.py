@@ -55,8 +55,8 @@ class _Rows:
         """Yield frames of at most `most` rows, at least one frame."""
         dtype = np.dtype(self.dtype)
         starts = [self.start, self.rows + self.start] if self.by_column else [2 * self.start]
-        with ExitStack() as opened:
-            inputs = [opened.enter_context(streams.open_decompressed(self.url)) for _ in starts]
+        with ExitStack() as stack:
+            inputs = [stack.enter_context(streams.open_decompressed(self.url)) for _ in starts]
             for stream, start in zip(inputs, starts, strict=True):
                 streams.skip(stream, self.offset + start * dtype.itemsize)
             for first in range(self.start, max(self.stop, self.start + 1), most):
@@ -72,14 +72,14 @@ class _Rows:
                 _check_length(self.url, self.rows, -len(inputs[-1].read(1)))
 
 
-def _check_length(url: str, rows: int, missing: int) -> None:
+def _check_length(url: str, rows: int, shortage: int) -> None:
     """Refuse a file in which bytes of its rows are missing, or, if that number is negative, follow them."""
-    if missing > 0:
+    if shortage > 0:
         raise InputError(
-            f"{url} ends {plural(missing, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
+            f"{url} ends {plural(shortage, 'byte')} before its {plural(rows, 'row does', 'rows do')}: the file was cut "
             "short, or its header is wrong; fetch it again"
         )
-    if missing < 0:
+    if shortage < 0:
         raise InputError(
             f"{url} continues after its {plural(rows, 'row')}: several arrays in one file, of which only the first "
             "would be read, or a wrong header; save each array in a file of its own"
@@ -150,16 +150,16 @@ class Archive:
 def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     """Cut an .npy file, whose first bytes are `start`, into row ranges."""
     header = io.BytesIO(start)
-    shape, by_column, dtype = _array_header(url, header)
+    shape, is_fortran, dtype = _array_header(url, header)
     if len(shape) != 2 or shape[1] != 2 or dtype.kind not in "iu":
         raise InputError(_no_pairs(url, "its array", shape, dtype))
-    rows, packed = shape[0], streams.is_archive(url)
+    rows, is_archive = shape[0], streams.is_archive(url)
     row_bytes = 2 * dtype.itemsize
-    if not packed:
+    if not is_archive:
         _check_length(url, rows, header.tell() + rows * row_bytes - streams.size(url))
-    step = max(1, rows if packed else options.blocksize // row_bytes)
+    step = max(1, rows if is_archive else options.blocksize // row_bytes)
     ranges = [(first, min(rows, first + step)) for first in range(0, rows, step)]
-    return [_Rows(url, *span, rows, dtype.str, by_column, header.tell()) for span in ranges]
+    return [_Rows(url, *span, rows, dtype.str, is_fortran, header.tell()) for span in ranges]
 
 
 def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, Any]:
@@ -170,12 +170,12 @@ def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, An
         try:
             version = npy.read_magic(stream)
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, by_column, dtype = reader(stream)
+            shape, is_fortran, dtype = reader(stream)
         except MemoryError as error:  # from Python's parser, for some headers of a few kilobytes
             raise ValueError("its header is no dictionary") from error
         if min(shape, default=0) < 0:
             raise ValueError(f"its header says the shape {shape}")
-    return shape, by_column, dtype
+    return shape, is_fortran, dtype
 
 
 def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
@@ -203,11 +203,11 @@ def _check_member(url: str, archive: Any, name: str) -> None:
         )
     with members.open(member) as stream:
         shape, _, dtype = _array_header(url, stream)
-        missing = stream.tell() + math.prod(shape) * dtype.itemsize - member.file_size
-    if not dtype.hasobject and missing:
+        shortage = stream.tell() + math.prod(shape) * dtype.itemsize - member.file_size
+    if not dtype.hasobject and shortage:
         raise InputError(
             f"{name!r} in {url} holds {plural(member.file_size, 'byte')} where its header says "
-            f"{member.file_size + missing:,}: damaged; save it again"
+            f"{member.file_size + shortage:,}: damaged; save it again"
         )
 
 
@@ -221,10 +221,10 @@ def _arrays(url: str, archive: Any, pair_names: tuple[str, str] | None) -> tuple
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        chosen = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
-        for name in chosen:
+        array_names = [names[place] for place in choose(url, names, pair_names, [None] * len(names))]
+        for name in array_names:
             _check_member(url, archive, name)
-        pair = [(name, archive[name]) for name in chosen]
+        pair = [(name, archive[name]) for name in array_names]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(

@@ -96,9 +96,9 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
     BadLine
         A line does not hold two ids.
     """
-    if b"\r" in block and (stray := re.search(rb"\r[^\r\n]", block)):
+    if b"\r" in block and (match := re.search(rb"\r[^\r\n]", block)):
         raise BadLine(
-            block.count(b"\n", 0, stray.start()),
+            block.count(b"\n", 0, match.start()),
             "holds a carriage return that ends no line: line ends of an old Mac; convert them, with tr '\\r' '\\n'",
         )
     if dialect.ids == "int" and (dialect.separator is not None or sorted(dialect.columns) == [0, 1]):
@@ -119,8 +119,8 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
 
     place = dialect.weight
     assert place is not None
-    plain = dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]
-    if dialect.ids == "int" and plain and not dialect.surveyed:
+    is_plain = dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]
+    if dialect.ids == "int" and is_plain and not dialect.surveyed:
         types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
         columns = even_columns(block, dialect.separator, types)
         if columns and np.isfinite(columns[-1]).all():
@@ -140,10 +140,10 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
             int(places[row]), f"holds no number in column {place + 1}: a weight is expected there; check the line"
         )
     weights = pc.cast(pc.cast(fields.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(~np.isfinite(weights))
-    if len(wrong):
+    faults = np.flatnonzero(~np.isfinite(weights))
+    if len(faults):
         raise BadLine(
-            int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
+            int(places[faults[0]]), f"holds {weights[faults[0]]} as its weight: weights are finite; drop the line"
         )
     return rows, weights
 
@@ -153,11 +153,11 @@ def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Arra
     import pyarrow.compute as pc
 
     fields = pc.extract_regex(lines, _value_pattern(dialect, place))
-    absent = fields.is_null()
+    gaps = fields.is_null()
     if not fields.null_count:
         values = _convert(fields.flatten()[0], "text", dialect.separator is not None, places)
-        absent = pc.equal(pc.binary_length(values), 0)
-    for row in np.flatnonzero(absent)[:1]:
+        gaps = pc.equal(pc.binary_length(values), 0)
+    for row in np.flatnonzero(gaps)[:1]:
         raise BadLine(int(places[row]), f"has no value in column {place + 1}: every row needs one; drop the line")
     return values.to_numpy(zero_copy_only=False)
 
@@ -188,8 +188,8 @@ def even_columns(
     list of array or None
         None if rows differ in width, or hold quotes, comments, or anything but these numbers.
     """
-    odd = block.translate(None, _ORDINARY)
-    if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
+    marks = block.translate(None, _ORDINARY)
+    if any(mark in marks for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
         return None
     import pyarrow
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
@@ -220,19 +220,19 @@ def _parse_any(block: bytes, dialect: Dialect) -> Rows:
         place = block.count(b"\n", 0, block.find(b"\0"))
         raise BadLine(place, f"holds a zero byte: the file is binary or damaged; check it, or {advice('format')}")
     lines, places, comments = _data_lines(block, dialect)
-    matched = pc.extract_regex(lines, _pattern(dialect))
-    if matched.null_count:
-        _refuse(lines, places, matched.is_null(), dialect)
-    source, target = matched.flatten()
+    matches = pc.extract_regex(lines, _pattern(dialect))
+    if matches.null_count:
+        _refuse(lines, places, matches.is_null(), dialect)
+    source, target = matches.flatten()
     is_single = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
     if dialect.separator is not None and dialect.ids == "text":
         has_separator = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
         _refuse(lines, places, pc.and_(is_single, has_separator), dialect)
-    quoted = dialect.separator is not None and b'"' in block
+    has_quotes = dialect.separator is not None and b'"' in block
     pairs = np.flatnonzero(pc.invert(is_single))
     ids = [
-        _convert(source, dialect.ids, quoted, places).take(pairs),
-        _convert(target.take(pairs), dialect.ids, quoted, places[pairs]),
+        _convert(source, dialect.ids, has_quotes, places).take(pairs),
+        _convert(target.take(pairs), dialect.ids, has_quotes, places[pairs]),
     ]
     if dialect.columns[0] > dialect.columns[1]:
         ids.reverse()
@@ -258,27 +258,27 @@ def _data_lines(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:\n|$)"))
     comments = 0
     if dialect.widths is not None and (b"#" in block or b"%" in block):
-        marked = np.flatnonzero(pc.match_substring_regex(lines, f"^[{BLANKS}]*[#%]"))
-        comment_lines = marked[~_has_fields(lines.take(marked), dialect, *dialect.widths)]
+        comment_candidates = np.flatnonzero(pc.match_substring_regex(lines, f"^[{BLANKS}]*[#%]"))
+        comment_lines = comment_candidates[~_has_fields(lines.take(comment_candidates), dialect, *dialect.widths)]
         data, comments = data.to_numpy(zero_copy_only=False), len(comment_lines)
         data[comment_lines] = False
     return lines.filter(data), np.flatnonzero(data), comments
 
 
-def _has_fields(lines: Array, dialect: Dialect, fewest: int, most: int) -> Array:
+def _has_fields(lines: Array, dialect: Dialect, minimum: int, maximum: int) -> Array:
     """Return which lines have two ids and as many fields as a row, without attributes in brackets."""
     import pyarrow.compute as pc
 
-    bare = pc.replace_substring_regex(lines, r" *(?:\{.*\}|\[.*\])", "")
+    texts = pc.replace_substring_regex(lines, r" *(?:\{.*\}|\[.*\])", "")
     if dialect.separator is None:
-        gaps = pc.count_substring_regex(bare, f"[{BLANKS}]+[^{BLANKS}\n]")
-        gaps = pc.subtract(gaps, pc.match_substring_regex(bare, f"^[{BLANKS}]+[^{BLANKS}\n]").cast("int64"))
+        gaps = pc.count_substring_regex(texts, f"[{BLANKS}]+[^{BLANKS}\n]")
+        gaps = pc.subtract(gaps, pc.match_substring_regex(texts, f"^[{BLANKS}]+[^{BLANKS}\n]").cast("int64"))
     else:
-        gaps = pc.count_substring(pc.replace_substring_regex(bare, '"[^"]*"', ""), dialect.separator)
+        gaps = pc.count_substring(pc.replace_substring_regex(texts, '"[^"]*"', ""), dialect.separator)
     gaps = gaps.to_numpy(zero_copy_only=False)
     _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
     pairs = pc.fill_null(pc.greater(pc.binary_length(second), 0), False).to_numpy(zero_copy_only=False)
-    return pairs & (fewest <= gaps + 1) & (gaps + 1 <= most)
+    return pairs & (minimum <= gaps + 1) & (gaps + 1 <= maximum)
 
 
 @once
@@ -316,33 +316,33 @@ def _pattern(dialect: Dialect) -> str:
         any_field, gap, rest = f"[^{BLANKS}\n]+", f"[{BLANKS}]+", f"(?:[{BLANKS}][^\n]*)?"
         name = "-?[0-9]+" if dialect.ids == "int" else any_field
     else:
-        bare, gap = f'[^{separator}{blank}\n"][^{separator}\n]*', f"[{separator}][{blank}]*"
-        any_field = f'(?:{bare}|"(?:[^"\n]|"")*"[{blank}]*|)'
-        name = '-?[0-9]+|"-?[0-9]+"' if dialect.ids == "int" else f'{bare}|"(?:[^"\n]|"")+"'
+        plain_field, gap = f'[^{separator}{blank}\n"][^{separator}\n]*', f"[{separator}][{blank}]*"
+        any_field = f'(?:{plain_field}|"(?:[^"\n]|"")*"[{blank}]*|)'
+        name = '-?[0-9]+|"-?[0-9]+"' if dialect.ids == "int" else f'{plain_field}|"(?:[^"\n]|"")+"'
         rest = "(?:\t[^\n]*)?" if separator == "\t" else f"(?:{gap}{any_field})*"
     prefix = (any_field + gap) * first
     infix = (any_field + gap) * (last - first - 1)
-    alone = "?" if (first, last) == (0, 1) else ""
+    optional = "?" if (first, last) == (0, 1) else ""
     pair = f"{gap}{infix}(?P<b>{name})[{blank}]*{rest}"
-    return f"^[{blank}]*{prefix}(?P<a>{name})[{blank}]*(?:{pair}){alone}\n?$"
+    return f"^[{blank}]*{prefix}(?P<a>{name})[{blank}]*(?:{pair}){optional}\n?$"
 
 
-def _refuse(lines: Array, places: Array, wrong: Array, dialect: Dialect) -> None:
+def _refuse(lines: Array, places: Array, mask: Array, dialect: Dialect) -> None:
     """Raise BadLine for the first wrong line, if there is one."""
-    for line in np.flatnonzero(wrong)[:1]:
+    for line in np.flatnonzero(mask)[:1]:
         raise BadLine(int(places[line]), _reason(lines[int(line)].as_py().decode("utf-8", "replace"), dialect))
 
 
-def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
+def _convert(values: Array, ids: str, has_quotes: bool, places: Array) -> Array:
     """Convert the bytes of ids to int64, or to text without quotes."""
     import pyarrow
     import pyarrow.compute as pc
 
     def converted(values: Array) -> Array:
         text = pc.ascii_trim(values.cast(pyarrow.large_string()), BLANKS)
-        if quoted:
-            inside = pc.replace_substring(pc.utf8_slice_codeunits(text, 1, -1), '""', '"')
-            text = pc.if_else(pc.starts_with(text, '"'), inside, text)
+        if has_quotes:
+            content = pc.replace_substring(pc.utf8_slice_codeunits(text, 1, -1), '""', '"')
+            text = pc.if_else(pc.starts_with(text, '"'), content, text)
         return text if ids == "text" else text.cast(pyarrow.int64()).to_numpy()
 
     def fails(last: int) -> bool:
@@ -356,11 +356,11 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
         return converted(values)
     except pyarrow.ArrowInvalid:
         row = bisect_left(range(len(values)), True, key=fails)
-    shown = values[row].as_py()[:40].decode("utf-8", "replace")
+    example = values[row].as_py()[:40].decode("utf-8", "replace")
     if ids == "text":
-        reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
+        reason = f"holds {example!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
-        reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
+        reason = f"holds {example!r}, which is beyond a 64-bit integer: a name, or damaged; use {advice(ids='text')}"
     raise BadLine(int(places[row]), reason)
 
 

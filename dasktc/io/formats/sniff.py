@@ -158,11 +158,11 @@ def sniff(url: str, options: ReadOptions) -> Layout:
             refuse_wider(choice, fields, f"line {row.line} of {url}", repr(row.text[:40].strip()))
     if names:
         _refuse_names(url, reading, options)
-    mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
-    if mixed:
+    is_mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
+    if is_mixed:
         _judge_head(url, reading, choice)
     ids = options.ids or _ids(url, reading, options)
-    if not mixed:
+    if not is_mixed:
         _judge_head(url, reading, choice)
     # What the other rows are read by. Below the header of a CSV file nothing is a comment, so that its data begins in
     # the next line.
@@ -223,9 +223,9 @@ def _judge_head(url: str, reading: _Reading, choice: Choice) -> None:
     """Judge the first rows of a file: all of a short one, else only what they show for themselves."""
     if not choice.by_position:
         return
-    whole = len(reading.rows) < _ROWS and not streams.is_archive(url) and streams.size(url) < _HEAD
+    is_whole = len(reading.rows) < _ROWS and not streams.is_archive(url) and streams.size(url) < _HEAD
     fields = [fields_of(row.text, reading.separator) for row in reading.rows[reading.header :]]
-    judge(choice, [Sample(len(fields), [fields])], whole=whole)
+    judge(choice, [Sample(len(fields), [fields])], whole=is_whole)
 
 
 def fields_of(text: str, separator: str | None) -> tuple[str, ...]:
@@ -238,16 +238,16 @@ def fields_of(text: str, separator: str | None) -> tuple[str, ...]:
 
 def _refuse_comments(url: str, rows: list[_Row]) -> None:
     """Refuse first lines that are comments of other languages."""
-    above = [*takewhile(lambda row: re.match(_FOREIGN_COMMENT, row.text.strip(BLANKS)), rows)]
-    if above:
+    remarks = [*takewhile(lambda row: re.match(_FOREIGN_COMMENT, row.text.strip(BLANKS)), rows)]
+    if remarks:
         raise InputError(
-            f"line {above[0].line} of {url} holds {above[0].text[:60].strip()!r}: perhaps a comment, but those "
-            f"begin with # or %; use {advice(skip=above[-1].line)} if it is one, {advice(skip=above[0].line - 1)} "
+            f"line {remarks[0].line} of {url} holds {remarks[0].text[:60].strip()!r}: perhaps a comment, but those "
+            f"begin with # or %; use {advice(skip=remarks[-1].line)} if it is one, {advice(skip=remarks[0].line - 1)} "
             "if it is an edge"
         )
-    if drawn := next((row for row in rows[:4] if re.fullmatch(_RULE, row.text.strip(BLANKS))), None):
+    if rule := next((row for row in rows[:4] if re.fullmatch(_RULE, row.text.strip(BLANKS))), None):
         raise InputError(
-            f"line {drawn.line} of {url} holds {drawn.text[:60].strip()!r}: a table drawn with lines around "
+            f"line {rule.line} of {url} holds {rule.text[:60].strip()!r}: a table drawn with lines around "
             f"its rows; write it as CSV, or give {advice('columns')} if this is a row"
         )
 
@@ -258,8 +258,8 @@ def _refuse_names(url: str, reading: _Reading, options: ReadOptions) -> None:
         return
     names, line = reading.names, reading.rows[0].line
     table = [[*filter(None, fields)] for fields in reading.fields[1:]]
-    distinct = len({fields[0] for fields in table if fields}) == len(table)
-    if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
+    is_distinct = len({fields[0] for fields in table if fields}) == len(table)
+    if is_distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
         raise InputError(
             f"line {line} of {url} names the columns {', '.join(map(repr, names[:8]))}, and rows have one "
             "more: the first perhaps names the row, as R writes it; use "
@@ -273,13 +273,13 @@ def _sample(url: str, skip: int) -> list[_Row]:
     first = _line_start(url, skip) if skip else 0
     for nbytes, excess in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
         data = streams.head(url, nbytes + excess, first)
-        complete, is_last = len(data) < nbytes, len(data) < nbytes + excess
+        is_complete, is_last = len(data) < nbytes, len(data) < nbytes + excess
         start = 3 if first == 0 and data.startswith(b"\xef\xbb\xbf") else 0
         lines.check_lengths(url, first + start, data[start:])
         # The last line that begins in these bytes is kept whole if more bytes have been read.
         stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if is_last else data.rfind(b"\n") + 1)
         rows = _rows(data[:stop], start, skip)
-        if complete or sum(_is_wide(row.text) for row in rows if not row.marked) > 1:
+        if is_complete or sum(_is_wide(row.text) for row in rows if not row.marked) > 1:
             break
     if re.match(rb"%\s*bip\b", streams.head(url, 64) if first else data):
         raise InputError(
@@ -289,7 +289,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
     if not rows and skip and streams.head(url).strip():
         raise HeaderAloneError(f"{url} holds no data line below line {skip}: cut short, or skip is too large; check it")
     if not rows:
-        place = f" below line {skip}" if skip else "" if complete else " in its first MiB"
+        place = f" below line {skip}" if skip else "" if is_complete else " in its first MiB"
         raise InputError(
             f"{url} holds no data line{place}: it is empty, or all its lines begin with # or %, as comments above the "
             "first row do; check the file, and if they are rows, put a header above them, as source,target"
@@ -304,11 +304,11 @@ def first_line(data: bytes) -> tuple[str, int, bool]:
     """
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     rows = _rows(data, start, 0)
-    first, *below = [{*filter(None, _words(row.text))} for row in rows] or [set()]
-    shapes = {_shape(word) for words in below for word in words}
+    first, *word_sets = [{*filter(None, _words(row.text))} for row in rows] or [set()]
+    shapes = {_shape(word) for words in word_sets for word in words}
     if not first or any(re.fullmatch(_NUMBER, word) or _shape(word) in shapes for word in first):
         return "", 0, False
-    return rows[0].text, rows[0].line, not below
+    return rows[0].text, rows[0].line, not word_sets
 
 
 def _line_start(url: str, skip: int) -> int:
@@ -326,21 +326,21 @@ def _rows(data: bytes, start: int, line: int) -> list[_Row]:
     Lines below the first row that begin with # or % are returned beside them, up to as many.
     """
     rows: list[_Row] = []
-    wide = comments = 0
+    wide_count = comments = 0
     counts, excel = [0, 0], False
-    while start < len(data) and (counts[0] < _ROWS or wide < 2):
+    while start < len(data) and (counts[0] < _ROWS or wide_count < 2):
         stop = data.find(b"\n", start) + 1 or len(data)
         line += 1
         text = data[start:stop].decode("utf-8", "replace").rstrip("\r\n")
-        mark, marked = text.strip(BLANKS)[:1], text.strip(BLANKS)[:1] in ("#", "%")
+        mark, is_marked = text.strip(BLANKS)[:1], text.strip(BLANKS)[:1] in ("#", "%")
         if line == 1 and re.fullmatch("sep=.", text):  # it names the separator
             excel = True
-        elif mark and (rows or not marked):
-            wide += not marked and _is_wide(text)
-            if counts[marked] < _ROWS or (not marked and _is_wide(text)):
-                rows.append(_Row(start, line, text, stop, marked, comments, excel))
-                counts[marked] += 1
-        comments += marked
+        elif mark and (rows or not is_marked):
+            wide_count += not is_marked and _is_wide(text)
+            if counts[is_marked] < _ROWS or (not is_marked and _is_wide(text)):
+                rows.append(_Row(start, line, text, stop, is_marked, comments, excel))
+                counts[is_marked] += 1
+        comments += is_marked
         start = stop
     return rows
 
@@ -355,14 +355,14 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     Marked lines are rows if others have their number of fields and their type of ids.
     """
     table = [split(row.text, separator) for row in rows]
-    certain = [fields for row, fields in zip(rows, table, strict=True) if not row.marked]
-    lengths = {*map(len, certain)}
+    data_rows = [fields for row, fields in zip(rows, table, strict=True) if not row.marked]
+    lengths = {*map(len, data_rows)}
     width = max(lengths)
     has_names = options.columns is not None and not all(name.isdecimal() for name in options.columns)
     readings = []
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
-            types = {_kind(fields, columns) for fields in certain}
+            types = {_kind(fields, columns) for fields in data_rows}
             rows_read = [
                 (row, fields, kind)
                 for row, fields in zip(rows, table, strict=True)
@@ -370,12 +370,12 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
                 if not row.marked or (min(lengths) <= len(fields) <= width and len(fields) > 1 and kind in types)
             ]
             data, fields, kinds = map(list, zip(*rows_read, strict=True))
-            header, doubtful = has_names, False
+            header, is_doubtful = has_names, False
             if rows[0].text in options.headers and kinds[0] in ("text", "single text"):
                 header = True
             elif options.skip is None and not has_names:
-                header, doubtful = _has_header(rows[0].text, fields, kinds, columns)
-            readings.append(_Reading(separator, columns, data, fields, int(header), kinds, doubtful))
+                header, is_doubtful = _has_header(rows[0].text, fields, kinds, columns)
+            readings.append(_Reading(separator, columns, data, fields, int(header), kinds, is_doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
 
 
@@ -411,15 +411,15 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
     if len(table[0]) > 2 and "" in names:  # no edge; the names are refused
         return True, False
     pair = PAIRS.get(tuple(map(plain, names)))
-    below = [[fields[place] for place in columns if place < len(fields)] for fields in table[1:]]
-    shapes = {_shape(field) for fields in below if pair is None or fields != names for field in fields}
+    body = [[fields[place] for place in columns if place < len(fields)] for fields in table[1:]]
+    shapes = {_shape(field) for fields in body if pair is None or fields != names for field in fields}
     if any(_shape(name) in shapes for name in names):
         return False, pair is not None and not re.search("[0-9]", "".join(names))
-    if pair or (below and (pair is False or _stands_apart(table, columns))):
+    if pair or (body and (pair is False or _stands_apart(table, columns))):
         return True, not pair
-    times = Counter(field for fields in below for field in set(fields))
-    shared = sum(any(times[field] > 1 for field in fields) for fields in below)
-    return False, pair is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
+    times = Counter(field for fields in body for field in set(fields))
+    repeats = sum(any(times[field] > 1 for field in fields) for fields in body)
+    return False, pair is False or (bool(body) and (len(table) < _ROWS or 2 * repeats > len(body)))
 
 
 def _words(text: str) -> list[str]:
@@ -434,18 +434,18 @@ def _shape(field: str) -> str:
 
 def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
     """Return whether the first row differs from all others: a word above numbers, or words above ids of one shape."""
-    first, *below = table
-    if len(below) < 2:
+    first, *body = table
+    if len(body) < 2:
         return False
-    columns_below = [set(fields) for fields in zip(*below, strict=False)]
-    words = zip(first, columns_below, strict=False)
+    body_columns = [set(fields) for fields in zip(*body, strict=False)]
+    words = zip(first, body_columns, strict=False)
     if any(
         word.lower() not in _MISSING and all(re.fullmatch(_FIGURES, field) for field in fields)
         for word, fields in words
     ):
         return True
     return all(
-        place < len(columns_below) and len(shapes := set(map(_shape, columns_below[place]))) == 1 and "0" in min(shapes)
+        place < len(body_columns) and len(shapes := set(map(_shape, body_columns[place]))) == 1 and "0" in min(shapes)
         for place in columns
     )
 
@@ -468,18 +468,18 @@ def _choose(readings: list[_Reading]) -> _Reading:
     def every(reading: _Reading) -> bool:
         return min(reading.widths) > 1
 
-    for fits in (clean, starts, even, every):
+    for predicate in (clean, starts, even, every):
         # Names hold commas rather than other separators.
-        for reading in sorted(readings, key=lambda way: fits is even and "\t|;,".find(way.separator or ",")):
-            if fits(reading):
+        for reading in sorted(readings, key=lambda way: predicate is even and "\t|;,".find(way.separator or ",")):
+            if predicate(reading):
                 return reading
     return readings[0]
 
 
 def without_attributes(text: str) -> str:
     """Remove the text from the first opening bracket to the last closing one, with the blanks before it."""
-    for opening, closing in ("{}", "[]"):
-        first, last = text.find(opening), text.rfind(closing)
+    for opening, bracket in ("{}", "[]"):
+        first, last = text.find(opening), text.rfind(bracket)
         if 0 <= first < last:
             text = text[:first].rstrip(" ") + text[last + 1 :]
     return text
@@ -489,79 +489,79 @@ def _ids(url: str, reading: _Reading, options: ReadOptions) -> Ids:
     """Return the type of the first row's ids; refuse a file whose first row may not be an edge."""
     data = slice(reading.header, None)
     rows, table, kinds = reading.rows[data], reading.fields[data], reading.kinds[data]
-    above = ("single",) if "int" in kinds else ("single", "single text")
-    place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
+    heading_kinds = ("single",) if "int" in kinds else ("single", "single text")
+    place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in heading_kinds), (0, "short"))
     if kind == "int":
         return "int"
-    where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
+    excerpt = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
     if kind == "short":
         raise InputError(
-            f"{where}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
+            f"{excerpt}, and column {max(reading.columns) + 1} should be an id: text above the data, or another "
             f"column is meant; use {advice(skip=rows[place].line)}, or name others with {advice('columns')}"
         )
     stop = kinds.index("int") if "int" in kinds else place + 1
     _refuse_weights(url, rows[place:stop], table[place:stop], reading.columns)
     words = table[place]
-    ids_beside = [column for column, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
-    if options.columns is None and any(column not in ids_beside for column in reading.columns) and len(ids_beside) > 1:
+    id_columns = [column for column, word in enumerate(words) if not re.fullmatch(_SIGN, word)]
+    if options.columns is None and any(column not in id_columns for column in reading.columns) and len(id_columns) > 1:
         raise InputError(
-            f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
-            f"{advice(columns=tuple(ids_beside[:2]))}, or use {advice(ids='text')} if it is an id"
+            f"{excerpt}, with a sign where an id is expected: another column is meant; name those of ids, as with "
+            f"{advice(columns=tuple(id_columns[:2]))}, or use {advice(ids='text')} if it is an id"
         )
     if kind == "mixed":
-        raise _mixed_ids(where, rows[place], words, reading)
+        raise _mixed_ids(excerpt, rows[place], words, reading)
     # Both ends are text: above integers that is no edge, and numbers, brackets and quotes are perhaps no names.
     if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
-            f"{where}, but line {line} holds integers: text above the data, or names; use "
+            f"{excerpt}, but line {line} holds integers: text above the data, or names; use "
             f"{advice(skip=line - 1)} to skip the lines above, or {advice(ids='text')} if ids are names"
         )
     fields = [words[column] for column in reading.columns if kind == "text"]
     if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
-            f"{where}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
+            f"{excerpt}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
             f"write them as integers, or use {advice(ids='text')} to take them as names"
         )
     if any(field.count("(") != field.count(")") for field in fields):
         raise InputError(
-            f"{where}: brackets around edges or ids are not read; write two ids a line, with "
+            f"{excerpt}: brackets around edges or ids are not read; write two ids a line, with "
             + ("tr -d '()'" if rows[place].text.count("(") == 1 else "sed 's/, */_/g' where commas stand within ids")
             + f", or use {advice(ids='text')} if brackets belong to ids"
         )
     if reading.separator is None and any(field.startswith('"') for field in fields):
         raise InputError(
-            f"{where}: quotes are read between commas, ';', '|' or tabs, not between blanks; write the file with one "
+            f"{excerpt}: quotes are read between commas, ';', '|' or tabs, not between blanks; write the file with one "
             f"of these, or use {advice(ids='text')} if quotes belong to ids"
         )
     widths = sorted(reading.widths[reading.header :])
     if options.columns is None and widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
         raise InputError(
-            f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
+            f"{excerpt}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
             f"or use {advice(columns=(0, 1))} if the first two words of a line are ids"
         )
     return "text"
 
 
-def _mixed_ids(where: str, row: _Row, words: list[str], reading: _Reading) -> InputError:
+def _mixed_ids(excerpt: str, row: _Row, words: list[str], reading: _Reading) -> InputError:
     """Make the error for a row with an integer and another word where two ids are expected."""
     if open_bracket := re.search(r"\w\(", row.text):
         return InputError(
-            f"{where}: brackets around edges are not read; write two ids a line, with "
+            f"{excerpt}: brackets around edges are not read; write two ids a line, with "
             f"sed 's/^.*{open_bracket[0]}//; s/).*//', or use {advice(ids='text')} if brackets belong to ids"
         )
     if any(re.fullmatch(r"-?[0-9]+([,;:|\s]+-?[0-9]+)+", words[column]) for column in reading.columns):
         return InputError(
-            f"{where}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
+            f"{excerpt}: perhaps a vertex and all its neighbours a line; write one edge a line, or use "
             f"{advice(ids='text')} if ids are names"
         )
     if reading.header:
         return InputError(
-            f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
+            f"{excerpt}, with one integer and one that is not below a header: another column is meant, or names; say "
             f"which two hold ids with {advice('columns')}, or use {advice(ids='text')} if ids are names"
         )
     return InputError(
-        f"{where} where the first edge is expected, with one integer and one that is not: text above the "
+        f"{excerpt} where the first edge is expected, with one integer and one that is not: text above the "
         f"data, or names; use {advice(skip=row.line)} to skip it, or {advice(ids='text')} if ids are names"
     )
 
@@ -588,12 +588,12 @@ def _counts(reading: _Reading, options: ReadOptions) -> tuple[int, int] | None:
     """
     if options.skip is not None or options.columns is not None or reading.header or reading.kinds[0] != "int":
         return None
-    counts, *below = reading.fields
+    counts, *body = reading.fields
     if any(not is_integer(field) or len(field) > 18 for field in counts):
         return None
-    if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in below)):
+    if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in body)):
         return None
-    ids = {name for fields in below for name in fields[:2]}
+    ids = {name for fields in body for name in fields[:2]}
     return (reading.rows[0].line, int(counts[-1])) if 0 < len(ids) <= int(counts[0]) else None
 
 

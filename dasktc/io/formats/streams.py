@@ -118,13 +118,13 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
     """
     check_regular(url)
     with naming(url):
-        (fs, path), opened = filesystem(url) if is_remote(url) else (None, url), -1
+        (fs, path), descriptor = filesystem(url) if is_remote(url) else (None, url), -1
         if fs is None:
-            opened = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
 
     def read_some(view: memoryview, start: int) -> int:
         if fs is None:
-            return os.preadv(opened, [view], start)
+            return os.preadv(descriptor, [view], start)
         data = fs.cat_file(path, start=start, end=start + len(view))
         if len(data) > len(view):  # a plain web server may send all of a file, whatever was asked for
             data = data[start : start + len(view)]
@@ -132,21 +132,21 @@ def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
         return len(data)
 
     def fill(buffer: Any, start: int) -> None:
-        view, filled = memoryview(buffer), 0
-        while filled < len(view):
+        view, count = memoryview(buffer), 0
+        while count < len(view):
             with naming(url):
-                nbytes = read_some(view[filled:], start + filled)
+                nbytes = read_some(view[count:], start + count)
             if not nbytes:
                 raise InputError(
-                    f"{url} ends at byte {start + filled:,}: it has become shorter; read it again, or fetch it again"
+                    f"{url} ends at byte {start + count:,}: it has become shorter; read it again, or fetch it again"
                 )
-            filled += nbytes
+            count += nbytes
 
     try:
         yield fill
     finally:
         if fs is None:
-            os.close(opened)
+            os.close(descriptor)
 
 
 def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:
@@ -196,8 +196,8 @@ def _open_data(url: str) -> tuple[io.BufferedReader, str]:
         for _ in range(_NESTING):
             with naming(url):
                 kind = _archive_kind(stream)
-                packed = kind is None and tar.is_tar(stream.peek(_MAGIC))
-            if packed:
+                is_packed = kind is None and tar.is_tar(stream.peek(_MAGIC))
+            if is_packed:
                 member = tar.EdgeFile(stream, url)
                 stream, name = io.BufferedReader(member, _BUFFER), f"{url}/{member.member}"
             elif kind is None:
@@ -236,8 +236,8 @@ def _open(url: str) -> io.BufferedReader:
         if not is_remote(url):
             return io.BufferedReader(io.FileIO(url), _BUFFER)
         fs, path = filesystem(url)
-        raw: Any = fs.open(path, "rb")
-        stream = _Remote(raw, _BUFFER)
+        file: Any = fs.open(path, "rb")
+        stream = _Remote(file, _BUFFER)
         stream.filesystem = fs
         return stream
 

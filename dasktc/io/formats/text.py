@@ -72,19 +72,19 @@ class _Lines:
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most about `most` rows, at least one frame."""
         column = _Names if self.dialect.ids == "text" else _Integers
-        nothing = np.empty(0, object if self.dialect.surveyed else float)
-        source, target, weights = column(), column(), [nothing]
-        rows = pending = 0
+        empty = np.empty(0, object if self.dialect.surveyed else float)
+        source, target, weights = column(), column(), [empty]
+        rows = chunk_rows = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
-            parsed, of_block = self._parsed(offset, block)
+            row_block, block_weights = self._parsed(offset, block)
             self._note(block)
-            source.append(parsed.source)
-            target.append(parsed.target)
-            weights += [] if of_block is None else [of_block]
-            rows, pending = rows + parsed.rows, pending + parsed.rows
-            if pending >= most:
+            source.append(row_block.source)
+            target.append(row_block.target)
+            weights += [] if block_weights is None else [block_weights]
+            rows, chunk_rows = rows + row_block.rows, chunk_rows + row_block.rows
+            if chunk_rows >= most:
                 yield self._frame(backend, source, target, weights)
-                source, target, weights, pending = column(), column(), [nothing], 0
+                source, target, weights, chunk_rows = column(), column(), [empty], 0
         self._refuse_counts(rows)
         yield self._frame(backend, source, target, weights)
 
@@ -102,8 +102,8 @@ class _Lines:
             self._count(len(pair[0]))
             return pair
         xp, rows = backend.array, 0
-        none = xp.empty(0, dtype="int32")
-        pairs: list[tuple[Array, Array]] = [(none, none)]
+        empty = xp.empty(0, dtype="int32")
+        pairs: list[tuple[Array, Array]] = [(empty, empty)]
         for offset, block in self.blocks():
             pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
             self._note(block)
@@ -124,15 +124,15 @@ class _Lines:
         with streams.open_decompressed(self.url) as stream:
             first = self._seek(stream, self.start, self.aligned)
             last = max(first, stop if stop >= streams.size(self.url) else self._seek(stream, stop, False))
-        long = list[bool]()
+        long_lines = list[bool]()
         with streams.filling(self.url) as fill:
 
             def checked(buffer: Array, start: int) -> None:
                 fill(buffer, first + start)
-                long.append(lines.may_be_long(buffer))
+                long_lines.append(lines.may_be_long(buffer))
 
             text = backend.upload(last - first, checked)
-            pair = None if any(long) else self._device_rows(backend, text)
+            pair = None if any(long_lines) else self._device_rows(backend, text)
             if pair is not None:
                 self._note_places(fill, first, last)
         return pair
@@ -162,10 +162,10 @@ class _Lines:
 
     def _note_rows(self, rows: list[bytes]) -> None:
         assert self.notes is not None
-        above = ("",) if self.dialect.widths is None else ("", "#", "%")
+        marks = ("",) if self.dialect.widths is None else ("", "#", "%")
         texts = [row.decode("utf-8", "replace").rstrip("\r\n") for row in rows]
         separator = self.dialect.separator
-        self.notes.add([fields_of(text, separator) for text in texts if text.strip(BLANKS)[:1] not in above])
+        self.notes.add([fields_of(text, separator) for text in texts if text.strip(BLANKS)[:1] not in marks])
 
     def _count(self, rows: int, comments: int = 0) -> None:
         if self.notes is not None:
@@ -179,9 +179,9 @@ class _Lines:
                 rows, weights = parse(block, self.dialect), None
             else:
                 rows, weights = parse_weighted(block, self.dialect)
-        except BadLine as bad:
-            number = lines.line_number(self.url, offset) + bad.place
-            raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+        except BadLine as error:
+            number = lines.line_number(self.url, offset) + error.place
+            raise InputError(f"line {number} of {self.url} {error.reason}") from None
         self._count(rows.rows, rows.comments)
         return rows, weights
 
@@ -195,9 +195,9 @@ class _Lines:
             start = self._seek(stream, self.start, self.aligned)
             yield from lines.blocks(stream, size, self.url, start, self.stop)
 
-    def _seek(self, stream: BinaryIO, start: int, aligned: bool) -> int:
-        """Seek to the first line that begins at or after `start` (with `aligned`, at `start`); return its offset."""
-        if aligned:
+    def _seek(self, stream: BinaryIO, start: int, is_aligned: bool) -> int:
+        """Seek to the first line that begins at or after `start` (with `is_aligned`, at `start`); return its offset."""
+        if is_aligned:
             streams.skip(stream, start)
             return start
         stream.seek(start - 1)
@@ -217,17 +217,17 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     layout = sniff(url, options)
     dialect = layout.dialect
     stop = None if streams.is_archive(url) else streams.size(url)
-    whole = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
+    section = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
-        return [replace(whole, counts=layout.counts)], dialect.ids
+        return [replace(section, counts=layout.counts)], dialect.ids
     rows = (stop - layout.start) / layout.bytes_per_row
     if layout.counts and rows / 8 < layout.counts[1] < rows * 8:  # else the first row is no header of counts
-        if sum(count_rows(block, dialect) for _, block in whole.blocks()) == layout.counts[1] + 1:
+        if sum(count_rows(block, dialect) for _, block in section.blocks()) == layout.counts[1] + 1:
             raise _header_of_counts(url, *layout.counts)
     starts = range(layout.start, stop, options.blocksize)
-    later = replace(whole, doubt=None, reading=None, aligned=False)
+    rest = replace(section, doubt=None, reading=None, aligned=False)
     cuts = [
-        replace(whole if start == layout.start else later, start=start, stop=min(start + options.blocksize, stop))
+        replace(section if start == layout.start else rest, start=start, stop=min(start + options.blocksize, stop))
         for start in starts
     ]
     return [*cuts], dialect.ids

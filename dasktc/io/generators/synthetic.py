@@ -62,8 +62,8 @@ class GeneratedPart:
 
     def joined(self, other: Any) -> GeneratedPart | None:
         """Return one part for this and the next one; None if the other does not continue this."""
-        follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
-        return replace(self, last=other.last) if follows else None
+        is_successor = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
+        return replace(self, last=other.last) if is_successor else None
 
     def shares(self, count: int) -> list[GeneratedPart]:
         """Cut the part into at most `count` parts of about equal size."""
@@ -170,11 +170,11 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
     vertices = whole_number("vertices", vertices, 1, 2**62)
     edges = whole_number("edges", edges, 0, _MOST_EDGES)
     seed = whole_number("seed", seed, 0, 2**32 - 1)
-    below = 1 << vertices.bit_length() - 1
-    if vertices != below:
+    power = 1 << vertices.bit_length() - 1
+    if vertices != power:
         raise InputError(
             f"{vertices} vertices are no power of two: R-MAT halves the ids at every level; "
-            f"choose {advice(vertices=below)} or {2 * below}"
+            f"choose {advice(vertices=power)} or {2 * power}"
         )
     return _source(f"rmat {vertices} vertices, {edges} edges, seed {seed}", RMat(vertices, edges, seed), parts)
 
@@ -253,5 +253,5 @@ def _source(name: str, recipe: Recipe, parts: int | None, triangles: int | None 
     parts = min(whole_number("parts", parts, 1), edges)
     bounds = [edges * part // parts for part in range(parts + 1)] if parts else []
     ranges = pairwise(bounds)
-    made = tuple(GeneratedPart(recipe, *ends) for ends in ranges)
-    return Source(name, made, triangles=triangles, size=SourceSize(edges))
+    generated_parts = tuple(GeneratedPart(recipe, *ends) for ends in ranges)
+    return Source(name, generated_parts, triangles=triangles, size=SourceSize(edges))

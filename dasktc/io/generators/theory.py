@@ -61,13 +61,13 @@ class StarProduct(Recipe):
         """Split each edge's number into digits and combine these to both ids."""
         rest = xp.arange(first + 1 + self.edges, last + 1 + self.edges, dtype=xp.int64)
         row, column = xp.zeros_like(rest), xp.zeros_like(rest)
-        looped = 0 if self.kind == "B1k" else 1
+        has_loops = 0 if self.kind == "B1k" else 1
         place = 1
         for leaves in reversed(self.stars):
-            above = rest // (2 * leaves + 1)
-            digit = rest - above * (2 * leaves + 1) - leaves
-            loop = looped * (digit == 0)
+            quotient = rest // (2 * leaves + 1)
+            digit = rest - quotient * (2 * leaves + 1) - leaves
+            loop = has_loops * (digit == 0)
             row += place * (xp.maximum(-digit, 0) + loop)
             column += place * (xp.maximum(digit, 0) + loop)
-            rest, place = above, place * (leaves + 1)
+            rest, place = quotient, place * (leaves + 1)
         return row, column

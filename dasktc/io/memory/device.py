@@ -193,9 +193,9 @@ def _columns(obj: Any, first: Any, options: ReadOptions, library: str) -> _Colum
 
 
 def _ids(column: Any, name: str) -> Ids:
-    missing = int(column.isna().sum()) if hasattr(column, "isna") else 0
-    if missing:
-        raise InputError(f"{name} lacks {plural(missing, 'id')}: an edge needs both ends; drop these rows")
+    gaps = int(column.isna().sum()) if hasattr(column, "isna") else 0
+    if gaps:
+        raise InputError(f"{name} lacks {plural(gaps, 'id')}: an edge needs both ends; drop these rows")
     if column.dtype.kind in "iu" and column.dtype != "uint64":
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):

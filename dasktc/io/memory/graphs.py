@@ -57,24 +57,24 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
         values = [attributes.get(options.weight, 1) for attributes in data]
         weights = weights_of(values, f"attribute {shown(options.weight)} of the NetworkX graph's edges")
     if not graph.is_directed():  # the adjacency lists each edge at both ends
-        once = src <= dst
-        src, dst = src[once], dst[once]
-        weights = None if weights is None else weights[once]
+        mask = src <= dst
+        src, dst = src[mask], dst[mask]
+        weights = None if weights is None else weights[mask]
     if integers:
         return slices("NetworkX graph", [src, dst], options, weights=weights)
     return _named("NetworkX graph", "nodes", [src, dst], nodes, options, weights)
 
 
 def _named(
-    name: str, what: str, ends: Sequence[Any], vertices: list[Any], options: ReadOptions, weights: Any
+    name: str, noun: str, ends: Sequence[Any], vertices: list[Any], options: ReadOptions, weights: Any
 ) -> Source:
     """Make a source of pairs of positions: integers and text among the vertices become the ids, others labels."""
     import pyarrow as pa
 
-    ids, place = common_ids(vertices), Place(f"the {name}'s {what}")
+    ids, place = common_ids(vertices), Place(f"the {name}'s {noun}")
     if ids is None and options.ids == "int":
         raise InputError(
-            f"the {name}'s {what} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
+            f"the {name}'s {noun} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
             "answers have the objects themselves, or pass ids='text', which takes str of each"
         )
     if ids == "int":
@@ -83,12 +83,12 @@ def _named(
     if ids is None and options.ids is None:
         return replace(slices(name, ends, options, weights=weights), labels=Labels(vertices))
     words = text_of(vertices if ids == "text" else Labels(vertices).text(), place)
-    coded = [pa.DictionaryArray.from_arrays(end, words) for end in ends]
-    return slices(name, coded, options, weights=weights)
+    code_arrays = [pa.DictionaryArray.from_arrays(end, words) for end in ends]
+    return slices(name, code_arrays, options, weights=weights)
 
 
-def _check_directed(directed: bool, options: ReadOptions, hint: str) -> None:
-    if options.directed and not directed:
+def _check_directed(is_directed: bool, options: ReadOptions, hint: str) -> None:
+    if options.directed and not is_directed:
         raise InputError(
             f"directed is given for an undirected graph: its edges have no direction; leave it out, or {hint}"
         )
@@ -123,14 +123,14 @@ def _names(graph: Any, options: ReadOptions) -> list[Any] | None:
     names: list[Any] = graph.vs["name"]
     if options.ids == "int" and common_ids(names) != "int":
         return None
-    missing = sum(name is None or (isinstance(name, float) and bool(pd.isna(name))) for name in names)
+    gaps = sum(name is None or (isinstance(name, float) and bool(pd.isna(name))) for name in names)
     try:
-        repeated = len(names) - len(set(names))
+        repeats = len(names) - len(set(names))
     except TypeError:  # not hashable
-        repeated = len(names)
-    if not (missing or repeated):
+        repeats = len(names)
+    if not (gaps or repeats):
         return names
-    reason = f"{missing:,} are missing" if missing else f"{repeated:,} repeat another or are no ids"
+    reason = f"{gaps:,} are missing" if gaps else f"{repeats:,} repeat another or are no ids"
     log.warning(
         "dasktc: warning: the names of the igraph graph's vertices do not tell them apart, %s of %s: answers have "
         "vertex indices",

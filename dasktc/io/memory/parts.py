@@ -50,7 +50,7 @@ class SlicePart:
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read`. It may be the caller's memory and must not be modified."""
-        src, dst = (to_ids(end, self.ids, at) for end, at in zip((self.src, self.dst), self.places, strict=True))
+        src, dst = (to_ids(end, self.ids, place) for end, place in zip((self.src, self.dst), self.places, strict=True))
         return edge_frame(backend, src, dst, self.weight)
 
     @property
@@ -63,8 +63,8 @@ class SlicePart:
         if self.ids == "text" or not (_plain(self.src) and _plain(self.dst)):
             return None
         asarray, width = backend.array.asarray, self.src.itemsize
-        one_array = self.src.dtype == self.dst.dtype and self.src.strides == self.dst.strides == (2 * width,)
-        if one_array and self.dst.ctypes.data - self.src.ctypes.data == width:
+        is_interleaved = self.src.dtype == self.dst.dtype and self.src.strides == self.dst.strides == (2 * width,)
+        if is_interleaved and self.dst.ctypes.data - self.src.ctypes.data == width:
             pairs = asarray(np.lib.stride_tricks.as_strided(self.src, (len(self.src), 2), (2 * width, width)))
             return pairs[:, 0].copy(), pairs[:, 1].copy()
         return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
@@ -160,11 +160,11 @@ def slices(
     src_bytes, dst_bytes = _sizer(src), _sizer(dst)
     parts = []
     for start, stop in _cuts(0, len(src), lambda a, b: src_bytes(a, b) + dst_bytes(a, b)):
-        of_rows = None if weights is None else weights[start:stop]
-        parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start), of_rows))
+        row_weights = None if weights is None else weights[start:stop]
+        parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start), row_weights))
     weight = None if weights is None else options.weight
-    watched = mapped(parts, src, dst)
-    return Source(name, tuple(watched), ids, size=SourceSize(len(src)), in_memory=True, weight=weight)
+    watched_parts = mapped(parts, src, dst)
+    return Source(name, tuple(watched_parts), ids, size=SourceSize(len(src)), in_memory=True, weight=weight)
 
 
 def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:

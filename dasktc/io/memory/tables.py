@@ -41,15 +41,15 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
     labels = [str(label) for label in obj.columns]
-    taken = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
-    return _judged("pandas DataFrame", obj, taken, labels, lambda place: obj.iloc[:, place], options)
+    choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
+    return _judged("pandas DataFrame", obj, choice, labels, lambda place: obj.iloc[:, place], options)
 
 
 def _judged(
-    name: str, table: Any, taken: Taken, labels: Sequence[str], column: Callable[[int], Any], options: ReadOptions
+    name: str, table: Any, choices: Taken, labels: Sequence[str], column: Callable[[int], Any], options: ReadOptions
 ) -> Source:
     """Judge the rows of a table, and cut its id columns, and that of weights, into runs of rows."""
-    (i, j), reading, choice = taken
+    (i, j), reading, choice = choices
     if choice is not None:
         judge(choice, [sample_of(table)])
     weight = weight_position(f"the {name}", labels, (i, j), options.weight)
@@ -68,8 +68,8 @@ def _may_be_a_matrix(frame: Any) -> bool:
     values = frame.to_numpy()
     if len(frame) < 3 or values.dtype.kind not in "biuf":
         return False
-    symmetric = len(frame) > 3 and bool((values == values.T).all())
-    return symmetric or bool(((values == 0) | (values == 1)).all())
+    is_symmetric = len(frame) > 3 and bool((values == values.T).all())
+    return is_symmetric or bool(((values == 0) | (values == 1)).all())
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
@@ -79,8 +79,8 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     if not hasattr(obj, "columns"):
         raise unknown(obj)
     table = pa.table(obj)
-    taken = choose_two("Arrow table", table.column_names, table.schema.types, options)
-    return _judged("Arrow table", table, taken, table.column_names, table.column, options)
+    choice = choose_two("Arrow table", table.column_names, table.schema.types, options)
+    return _judged("Arrow table", table, choice, table.column_names, table.column, options)
 
 
 def from_polars(obj: Any, options: ReadOptions) -> Source:
@@ -90,18 +90,18 @@ def from_polars(obj: Any, options: ReadOptions) -> Source:
     """
     import pyarrow as pa
 
-    lazy = hasattr(obj, "collect")
-    if not hasattr(obj, "head") or not hasattr(obj, "columns" if not lazy else "collect_schema"):
+    is_lazy = hasattr(obj, "collect")
+    if not hasattr(obj, "head") or not hasattr(obj, "columns" if not is_lazy else "collect_schema"):
         raise unknown(obj)
-    name, none = "Polars LazyFrame" if lazy else "Polars DataFrame", obj.head(0)
-    schema = pa.table(none.collect() if lazy else none).schema
-    taken = choose_two(name, schema.names, schema.types, options)
-    weight = weight_position(f"the {name}", schema.names, taken.places, options.weight)
-    judged = range(min(COLUMNS, len(schema)) if taken.choice is not None else 0)
-    places = {*judged, *taken.places, *(() if weight is None else (weight,))}
+    name, empty_frame = "Polars LazyFrame" if is_lazy else "Polars DataFrame", obj.head(0)
+    schema = pa.table(empty_frame.collect() if is_lazy else empty_frame).schema
+    column_choice = choose_two(name, schema.names, schema.types, options)
+    weight = weight_position(f"the {name}", schema.names, column_choice.places, options.weight)
+    sample_places = range(min(COLUMNS, len(schema)) if column_choice.choice is not None else 0)
+    places = {*sample_places, *column_choice.places, *(() if weight is None else (weight,))}
     selection = obj.select([schema.names[place] for place in sorted(places)])
-    table = pa.table(selection.collect() if lazy else selection)
-    source = _judged(name, table, taken, schema.names, lambda place: table.column(schema.names[place]), options)
+    table = pa.table(selection.collect() if is_lazy else selection)
+    source = _judged(name, table, column_choice, schema.names, lambda place: table.column(schema.names[place]), options)
     return replace(source, frames="polars")
 
 
@@ -125,8 +125,8 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     ends = [(labels[place], meta.iloc[:, place]) for place in (i, j)]
     k = weight_position("the Dask DataFrame", labels, (i, j), options.weight)
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
-        judged = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
-        selection = [*dict.fromkeys([*judged, *(place for place in (i, j, k) if place is not None)])]
+        sample_places = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
+        selection = [*dict.fromkeys([*sample_places, *(place for place in (i, j, k) if place is not None)])]
         obj = obj[[meta.columns[place] for place in selection]]
         i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
     fields = {"columns": (i, j), "weight": k, "choice": choice, "surveyed": options.surveyed}
@@ -140,7 +140,9 @@ def _partitioned(
     """Make a part of every partition of a Dask collection; labels and metas of its two id columns are `ends`."""
     labels, convert = [label for label, _ in ends], options.ids is not None
     places = places_of(labels, name)
-    ids = options.ids or agree([ids_of_meta(meta, at) for (_, meta), at in zip(ends, places, strict=True)], places)
+    ids = options.ids or agree(
+        [ids_of_meta(meta, place) for (_, meta), place in zip(ends, places, strict=True)], places
+    )
     parts = []
     for number, upstream in enumerate(delayed):
         places = places_of(labels, f"{name}'s {unit} {number}")
@@ -212,9 +214,9 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
             item = _shared(item)
         elif hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):  # a Polars Series
             item = pa.chunked_array(item)
-        listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
+        is_list = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
-        if not (listed or array) or getattr(item, "ndim", 1) != 1:
+        if not (is_list or array) or getattr(item, "ndim", 1) != 1:
             raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
         columns.append(item)
     return slices("pair", columns, options)
@@ -326,12 +328,12 @@ def choose_two(
     InputError
         There are no such columns, or their names speak against them.
     """
-    of_index = tuple(str(name) for name in index if name is not None)
-    if len(labels) < 2 and of_index:
-        raise index_refused(f"the {table}", of_index)
+    index_names = tuple(str(name) for name in index if name is not None)
+    if len(labels) < 2 and index_names:
+        raise index_refused(f"the {table}", index_names)
     columns = choose(f"the {table}", labels, options.columns, ["int"] * len(labels))  # whatever their types are
     kinds = tuple(map(_kind_of, types))
-    choice = Choice(f"the {table}", columns, tuple(labels), kinds=kinds, index=of_index, is_file=False)
+    choice = Choice(f"the {table}", columns, tuple(labels), kinds=kinds, index=index_names, is_file=False)
     return Taken(columns, *columns_taken(table, choice, given=options.columns is not None))
 
 

@@ -95,23 +95,23 @@ class Answers:
         -------
         small : list
             The small results, in any order.
-        combined : dict of key to handle of array
+        sums : dict of key to handle of array
         """
         executor, work = self.executor, [tuple(call) for call in calls]
-        combined, combining = dict[Any, Any](), Lock()
+        sums, lock = dict[Any, Any](), Lock()
 
         def make(call: tuple[Any, ...]) -> Any:
             arrays = executor.store.evaluate(function, list(call))
             result = arrays.pop()
-            with combining:
+            with lock:
                 for key in reversed(keys(call[0])):
-                    before = [combined.pop(key)] if key in combined else []
-                    combined[key] = executor.submit("sum", _add_arrays, [*before, arrays.pop()], fold.add)
+                    addends = [sums.pop(key)] if key in sums else []
+                    sums[key] = executor.submit("sum", _add_arrays, [*addends, arrays.pop()], fold.add)
             return result
 
         with executor.store.folding():
             threads = len(executor.worker_threads) if self.call_bytes is None else 1
-            return results(threads, (partial(make, call) for call in work), len(work)), combined
+            return results(threads, (partial(make, call) for call in work), len(work)), sums
 
     def measured(
         self, stage: str, function: Measuring, calls: ArgumentLists, prefer: Sequence[str | None]
@@ -161,8 +161,8 @@ class BudgetAnswers(Answers):
         """Partitions that this process loads when they are computed."""
         import dask
 
-        loads = [_Stored(self.executor, handle).load for handle in frames]
-        return [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
+        loaders = [_Stored(self.executor, handle).load for handle in frames]
+        return [dask.delayed(load, name=name, pure=False)() for load, name in zip(loaders, _names(), strict=False)]
 
 
 class WorkersAnswers(Answers):
@@ -206,9 +206,9 @@ class WorkersAnswers(Answers):
         executor, store = self.executor, self.executor.store
         if store.load_there is None:
             return handles
-        in_memory = copy(executor)
-        in_memory.store = MemoryStore()
-        futures = in_memory.map("values", store.load_there, list(handles))
+        memory_executor = copy(executor)
+        memory_executor.store = MemoryStore()
+        futures = memory_executor.map("values", store.load_there, list(handles))
         for future in futures:
             weakref.finalize(future, unchanged, store).atexit = False
         return futures

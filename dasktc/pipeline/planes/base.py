@@ -125,9 +125,9 @@ class Plane(ABC):
         executor = self.executor
         if not isinstance(executor, LocalExecutor) or self.threads == 1 or rows >= self.tuning.few_edges:
             return self
-        alone = LocalExecutor(executor.store, backend=executor.backend)
-        alone.tracker = executor.tracker
-        return replace(self, executor=alone)
+        local_executor = LocalExecutor(executor.store, backend=executor.backend)
+        local_executor.tracker = executor.tracker
+        return replace(self, executor=local_executor)
 
     # from degrees to directions
 
@@ -188,13 +188,13 @@ class Plane(ABC):
             return [[0]] * axis.parts
         executor = self.executor
         sums = np.array(executor.gather(vector.map(executor, stage, blocks.sums_of_parts, axis)), dtype="int64")
-        before = (np.cumsum(sums, axis=0) - sums).tolist()
-        wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
+        prefix_sums = (np.cumsum(sums, axis=0) - sums).tolist()
+        targets = [[number * total // count for number in range(1, count)] for total in sums.sum(axis=0).tolist()]
         places = executor.gather(
-            executor.submit(stage, blocks.places_before, part, first, axis, sums_before, wanted, executor.backend)
-            for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
+            executor.submit(stage, blocks.places_before, part, first, axis, sums_before, targets, executor.backend)
+            for part, first, sums_before in zip(vector.parts, vector.starts, prefix_sums, strict=False)
         )
-        return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
+        return [[0, *map(sum, zip(*positions, strict=True))] for positions in zip(*places, strict=True)]
 
     # from edges to blocks
 
@@ -215,7 +215,7 @@ class Plane(ABC):
             The worker that should build each block.
         """
         places, backend = layout.places, self.backend
-        planned = [None if edges is None else int(edges[place]) for place in places]
+        edge_counts = [None if edges is None else int(edges[place]) for place in places]
         # With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
         copies = graph.edges * len(layout.families)
         largest = copies if edges is None else int(edges.max()) * len(places)
@@ -226,9 +226,11 @@ class Plane(ABC):
         homes = [where.get(place) if len(places) >= self.threads else None for place in places for _ in rows[0]]
         share = "blocks", self.keys_by_block(graph, layout), copies, starts, bound
         if len(rows[0]) == 1 and len(places) > 1:
-            calls = [(*span, place, layout, count) for span, place, count in zip(spans, places, planned, strict=True)]
+            calls = [
+                (*span, place, layout, count) for span, place, count in zip(spans, places, edge_counts, strict=True)
+            ]
             return dict(zip(places, self.redistribute(*share, blocks.block_of_slab, calls, homes), strict=True))
-        return self.stack(self.redistribute(*share, blocks.slab, spans, homes), layout, planned, where)
+        return self.stack(self.redistribute(*share, blocks.slab, spans, homes), layout, edge_counts, where)
 
     def first_rows(self, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
         """For each row of the grid, the first rows of `slabs` ranges with about equally many edges."""
@@ -287,10 +289,10 @@ class Plane(ABC):
 
     def partitions(self, edges: int, edge_bytes: int | None = None) -> int:
         """Number of partitions for the given edges: one per worker thread, unless memory or the backend needs more."""
-        largest, one = self.largest_partition(edges, edge_bytes), self.tuning.one_partition
-        if edges < min(one, largest):
+        largest, limit = self.largest_partition(edges, edge_bytes), self.tuning.one_partition
+        if edges < min(limit, largest):
             return 1
-        return max(1 if edges < one else self.threads, -(-edges // largest))
+        return max(1 if edges < limit else self.threads, -(-edges // largest))
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """Most edges in a partition of a graph with the given edges; `edge_bytes` of memory each, if they are known."""
@@ -388,8 +390,8 @@ class Plane(ABC):
     def piece_edges(self, edges: int) -> int:
         """Largest number of edges in one edge array of a device that has all edges of a graph."""
         tuning = self.tuning
-        least = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
-        return max(least, -(-edges // (tuning.device_pieces * self.threads)))
+        minimum = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
+        return max(minimum, -(-edges // (tuning.device_pieces * self.threads)))
 
     def split_frames(self, handles: list[Any], facts: list[Counts]) -> list[Any]:
         """Slice frames above the size limit of a device's edge arrays; the slices are views."""
@@ -397,8 +399,8 @@ class Plane(ABC):
         slices, largest = list[Any](), self.piece_edges(sum(rows))
         while handles:
             frame, size = handles.pop(), rows.pop()
-            fits = size <= largest
-            slices += [frame] if fits else self.executor.stream("read-rows", slices_of_ends, [(frame, largest)])
+            is_whole = size <= largest
+            slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_ends, [(frame, largest)])
         return slices
 
     def oriented(
@@ -458,8 +460,8 @@ def add_up_sources(size: int, shift: int, backend: Backend) -> Fold[Any]:
     )
 
 
-def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
-    return [executor.submit("degrees", function, vectors, *given)]
+def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *arguments: Any) -> list[Any]:
+    return [executor.submit("degrees", function, vectors, *arguments)]
 
 
 # ranks in other orders than by degree, by whole vectors
@@ -473,14 +475,14 @@ def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
     return executor.submit("reorder", orient.order_by, graph.in_degree.whole, executor.backend)
 
 
-def _by_collective_degree(ranked: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
-    out, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
-    sums = executor.map(stage, collective_degree, list(graph.partitions), out, shift, backend)
-    visited = executor.submit(stage, orient.order_by, tree(executor, stage, orient.total, sums), backend)
-    visit = executor.submit(stage, orient.inverse, visited, backend)
+def _by_collective_degree(rank_function: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
+    out_degree, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
+    sums = executor.map(stage, collective_degree, list(graph.partitions), out_degree, shift, backend)
+    visit_order = executor.submit(stage, orient.order_by, tree(executor, stage, orient.total, sums), backend)
+    visit = executor.submit(stage, orient.inverse, visit_order, backend)
     firsts = executor.map(stage, first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
     first = tree(executor, stage, partial(joined, how="minimum", backend=backend), firsts)
-    return executor.submit(stage, ranked, out, first, graph.order.whole, backend)
+    return executor.submit(stage, rank_function, out_degree, first, graph.order.whole, backend)
 
 
 _RANKS: dict[Ranking, Callable[[Executor, Oriented, int], Any]] = {

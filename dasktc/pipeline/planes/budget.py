@@ -94,9 +94,9 @@ class BudgetPlane(Plane):
             parts = join_parts(parts, rows)
         upstream, runs = upstream_of(executor, parts), runs_of(len(parts))
         calls = [(part, value, rows, backend, runs) for part, value in zip(parts, upstream, strict=True)]
-        streamed = executor.stream("read-rows", read_chunks, calls)
-        handles, facts = streamed[::2], executor.gather(streamed[1::2])
-        streamed.clear()
+        results = executor.stream("read-rows", read_chunks, calls)
+        handles, facts = results[::2], executor.gather(results[1::2])
+        results.clear()
         frames = self.frames(source, parts, handles, facts)
         if source.ids == "int" and backend.on_device:
             return replace(frames, frames=Handles(self.split_frames(frames.frames.take(), facts)))
@@ -104,25 +104,25 @@ class BudgetPlane(Plane):
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
-        memory, given = self.stage_memory, bytes_of(self.options.memory)
-        at_a_time = 1 if self._on_workers else self.threads
+        memory, budget_bytes = self.stage_memory, bytes_of(self.options.memory)
+        concurrency = 1 if self._on_workers else self.threads
         order, on_device = self.options.chosen_reorder, self.backend.on_device
-        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=at_a_time, tuning=self.tuning)
-        return budget._replace(memory=given / memory) if given and memory else budget
+        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=concurrency, tuning=self.tuning)
+        return budget._replace(memory=budget_bytes / memory) if budget_bytes and memory else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call."""
         degrees = None  # in this process they are added up in the pass that makes the partitions
         if not self._on_workers:
             degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
-        partitions, folded, samples = self.exchange_and_fold(frames, numbering, degrees)
+        partitions, degree_sums, samples = self.exchange_and_fold(frames, numbering, degrees)
         sample = np.concatenate(samples) if samples else None
-        return SampledEdges(Handles(partitions), frames.edges, folded, sample)
+        return SampledEdges(Handles(partitions), frames.edges, degree_sums, sample)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""
-        bytes_each = edge_bytes or self.tuning.edge_bytes[self.backend.name]
-        largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // bytes_each))
+        nbytes = edge_bytes or self.tuning.edge_bytes[self.backend.name]
+        largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // nbytes))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
     @property
@@ -137,8 +137,8 @@ class BudgetPlane(Plane):
 
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
-        many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if many and starts and self._slices_are_tasks else exchange
+        has_many_slices = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
+        function = exchange_in_two_steps if has_many_slices and starts and self._slices_are_tasks else exchange
         return function(self.executor, stage, inputs, starts, bound)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
@@ -160,11 +160,11 @@ class BudgetPlane(Plane):
                 partial(orient.no_sums, size, backend), partial(orient.add_sums, shift=shift, backend=backend), list.pop
             )
             starts = [row << shift for row in rows[1:]]
-            slices, folded = map_and_fold(
+            slices, degree_sums = map_and_fold(
                 executor, "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
             )
-            (outward,), residues = executor.transpose("orient", [folded], 2)
-            partitions = [piece for of_range in executor.transpose("orient", slices, len(rows)) for piece in of_range]
+            (outward,), residues = executor.transpose("orient", [degree_sums], 2)
+            partitions = [piece for pieces in executor.transpose("orient", slices, len(rows)) for piece in pieces]
             residues = on_host(executor.gather(residues)[0])
         vectors, cuts = [degrees, rank, outward], orient.CUTS if backend.on_device else 0
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
@@ -178,11 +178,11 @@ class BudgetPlane(Plane):
         A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
         Rows are cut by a sample of the canonical keys, which must fit a call with both ends and the result.
         """
-        executor, backend, asked = self.executor, self.backend, self.options.partition
-        alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
-        ordered = ORDERS[self.options.chosen_reorder].ordered
+        executor, backend, partition = self.executor, self.backend, self.options.partition
+        is_replicated = partition == "auto" or SCHEMES[partition].replicated or SCHEMES[partition].dealing.in_turn
+        is_ordered = ORDERS[self.options.chosen_reorder].ordered
         count = self.partitions(edges.rows)
-        if self._on_workers or not backend.on_device or not alike or not ordered or count == 1:
+        if self._on_workers or not backend.on_device or not is_replicated or not is_ordered or count == 1:
             return None
         sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
         if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
@@ -195,10 +195,10 @@ class BudgetPlane(Plane):
         parts = layout.residues
         if not isinstance(graph, DealtGraph) or layout.shape == (1, 1) or not parts or orient.RESIDUES % parts:
             return super().measure(graph, layout)
-        apart = np.asarray(graph.residues, dtype="int64").reshape(
+        counts = np.asarray(graph.residues, dtype="int64").reshape(
             orient.RESIDUES // parts, parts, orient.RESIDUES // parts, parts
         )
-        return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
+        return Sizes(counts.sum(axis=(0, 2)), *layout.sizes)
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build the single block from the ranges that edges were dealt to; build other blocks as every plane does."""
@@ -211,9 +211,9 @@ class BudgetPlane(Plane):
 
     def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
         """Stack one block after another: a whole one may take more than a thread's share of the budget."""
-        several = len(slabs) > len(layout.places)
+        has_many_slabs = len(slabs) > len(layout.places)
         calls = self.stacks(slabs, layout, planned)
-        if several and not self._on_workers and None not in planned:
+        if has_many_slabs and not self._on_workers and None not in planned:
             calls.reverse()
             return {place: self._filled(*calls.pop()) for place in layout.places}
         return self.stack_at_homes(calls, layout, where if len(calls) > 1 else NOWHERE)

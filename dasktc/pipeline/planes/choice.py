@@ -55,7 +55,7 @@ def sharded(plane: Plane, shards: int) -> Plane:
 
 def answers_of(executor: Executor) -> Answers:
     """How questions are answered to graphs that an executor holds."""
-    within_budget = executor.store.memory_per_call is not None
+    has_budget = executor.store.memory_per_call is not None
     if isinstance(executor, DaskExecutor):
-        return (BudgetWorkersAnswers if within_budget else WorkersAnswers)(executor)
-    return (BudgetAnswers if within_budget else Answers)(executor)
+        return (BudgetWorkersAnswers if has_budget else WorkersAnswers)(executor)
+    return (BudgetAnswers if has_budget else Answers)(executor)

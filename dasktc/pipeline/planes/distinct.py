@@ -40,7 +40,7 @@ def numbered(
 
     Returns
     -------
-    distinct : Sharded
+    distinct_values : Sharded
         The distinct values in ascending order; a value's position is its number.
     numbers : list of lists of handles of arrays of int32
         For each list the numbers of its values, one array a shard.
@@ -48,15 +48,15 @@ def numbered(
     starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.store.memory_per_call is None else ARITY_WITHIN
-    parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
+    parts = [tree(executor, stage, ops.unite, list(shard_lists), arity) for shard_lists in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
-    distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    distinct_values = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
-        executor.map(stage, number_values, of_shard, part, first, ops)
-        for of_shard, part, first in zip(ranges, parts, distinct.starts, strict=False)
+        executor.map(stage, number_values, shard_lists, part, first, ops)
+        for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)
     ]
-    return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
+    return distinct_values, [list(answers) for answers in zip(*numbers, strict=True)]
 
 
 def _starts(
@@ -68,12 +68,12 @@ def _starts(
     another, and the number of distinct values is estimated to within a few hundredths.
     """
     total = sum(executor.gather(executor.map(stage, len, list(values))))
-    most = shards(total)
-    share = min(1.0, SAMPLES * most / max(1, total))
+    shard_count = shards(total)
+    share = min(1.0, SAMPLES * shard_count / max(1, total))
     samples = executor.gather(executor.map(stage, sample_values, list(values), share, ops))
-    sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
-    count = min(most, shards(int(MARGIN * len(sampled) / share)))
-    return sorted({sampled[len(sampled) * r // count] for r in range(1, count)}) if sampled else []
+    keys = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(shard_count, shards(int(MARGIN * len(keys) / share)))
+    return sorted({keys[len(keys) * r // count] for r in range(1, count)}) if keys else []
 
 
 def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
@@ -90,12 +90,14 @@ def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[S
 
     Returns
     -------
-    ascending : Sharded
+    distinct_keys : Sharded
         The keys in ascending order.
     place : Sharded
         The position of each key there, sharded as `keys`.
     """
     sorted_shards = executor.map(stage, sorted_keys, list(keys.parts), bound, executor.backend)
-    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend))
+    distinct_keys, numbers = numbered(
+        executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend)
+    )
     parts = executor.map(stage, in_place, zipped(list(keys.parts), numbers), executor.backend)
-    return ascending, Sharded(keys.starts, parts)
+    return distinct_keys, Sharded(keys.starts, parts)

@@ -63,29 +63,30 @@ def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], 
     list of lists of handles
         Entry r holds the slices of range r: one from each partition, or in two steps from each group of slices.
     """
-    handles, keys, shared = inputs.handles, inputs.keys, inputs.shared
+    handles, keys, arguments = inputs.handles, inputs.keys, inputs.shared
     if not starts:
         if keys is not None:
-            return [executor.map(stage, keys, handles, *shared)]
-        taken, handles[:] = list(handles), []
-        return [taken]
-    slices = executor.map(stage, cut_input, handles, keys, starts, bound, executor.backend, *shared)
+            return [executor.map(stage, keys, handles, *arguments)]
+        partitions, handles[:] = list(handles), []
+        return [partitions]
+    slices = executor.map(stage, cut_input, handles, keys, starts, bound, executor.backend, *arguments)
     return executor.transpose(stage, slices, len(starts) + 1)
 
 
 def exchange_in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
     """Exchange as `exchange` does, by way of wide ranges; parameters and result are the same."""
     ranges, width = [], isqrt(len(starts)) + 1
-    wide = starts[width - 1 :: width]
-    for number, slices_of_range in enumerate(exchange(executor, stage, inputs, wide, bound)):
+    wide_starts = starts[width - 1 :: width]
+    for number, slices_of_range in enumerate(exchange(executor, stage, inputs, wide_starts, bound)):
         # A group has as many slices as make about one partition.
         groups = [
-            slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
+            slices_of_range[first : first + len(wide_starts) + 1]
+            for first in range(0, len(slices_of_range), len(wide_starts) + 1)
         ]
         slices_of_range.clear()
-        within = starts[number * width : (number + 1) * width - 1]
-        slices = executor.map(stage, cut_together, groups, within, bound, executor.backend)
-        ranges += executor.transpose(stage, slices, len(within) + 1)
+        inner_starts = starts[number * width : (number + 1) * width - 1]
+        slices = executor.map(stage, cut_together, groups, inner_starts, bound, executor.backend)
+        ranges += executor.transpose(stage, slices, len(inner_starts) + 1)
     return ranges
 
 

@@ -75,8 +75,8 @@ class ProcessPlane(Plane):
         step = partial(sample_step, ranges=self.threads, parts=len(parts))
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
         results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)))
-        handles, small = executor.transpose("read-rows", results, 2)
-        facts = executor.gather(small)
+        handles, fact_handles = executor.transpose("read-rows", results, 2)
+        facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
         if backend.on_device:
             return (
@@ -88,10 +88,10 @@ class ProcessPlane(Plane):
 
     def _shared_out(self, frames: Frames) -> Frames:
         """Slice the frames of a file that is read as a whole, so that every thread has some; the slices are views."""
-        workers, one = self.threads, self.tuning.one_partition
-        if len(frames.frames) >= workers or frames.rows <= one:
+        workers, limit = self.threads, self.tuning.one_partition
+        if len(frames.frames) >= workers or frames.rows <= limit:
             return frames
-        calls = [(frame, max(one, -(-frames.rows // workers))) for frame in frames.frames.take()]
+        calls = [(frame, max(limit, -(-frames.rows // workers))) for frame in frames.frames.take()]
         return replace(frames, frames=Handles(self.executor.stream("read-rows", slices_of_rows, calls)))
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
@@ -107,8 +107,8 @@ class ProcessPlane(Plane):
             return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
         # Degrees are added up in the pass that makes the partitions.
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
-        partitions, folded, _ = self.exchange_and_fold(frames, numbering, degrees)
-        return Canonical(Handles(partitions), rows, folded)
+        partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
+        return Canonical(Handles(partitions), rows, degree_sums)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -122,8 +122,8 @@ class ProcessPlane(Plane):
             frames.clear()
         else:
             keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)
-        dealt = self._deal("canonical", keys, 1 << 2 * shift)
-        return executor.map("canonical", distinct_in_buckets, list(dealt.spans), dealt.buckets, shift)
+        deal = self._deal("canonical", keys, 1 << 2 * shift)
+        return executor.map("canonical", distinct_in_buckets, list(deal.spans), deal.buckets, shift)
 
     def _deal(self, stage: str, keys: list[Any], bound: int) -> Dealt:
         """Deal keys into one array by their leading digit; takes over the arrays, which are only read.
@@ -142,8 +142,8 @@ class ProcessPlane(Plane):
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         rank = executor.submit("orient", ranks_of, [degrees], backend)
-        direct = oriented if backend.on_device else oriented_in_place
-        partitions = executor.map("orient", direct, edges.partitions.take(), rank, shift, backend)
+        function = oriented if backend.on_device else oriented_in_place
+        partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
         outward = executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))
         vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
@@ -166,12 +166,12 @@ class ProcessPlane(Plane):
         """Build the single block: threads fill ranges of rows of shared arrays."""
         ((rows,),) = layout.sizes[0].tolist()
         offsets = np.zeros(rows + 1, np.int64)
-        dealt = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
-        columns = np.empty(dealt.buckets.size, np.int32)
-        call = dealt.buckets, layout.shift, layout.loose_bits, offsets, columns
-        self.executor.map("blocks", fill_rows, list(dealt.spans), *call)
+        deal = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
+        columns = np.empty(deal.buckets.size, np.int32)
+        call = deal.buckets, layout.shift, layout.loose_bits, offsets, columns
+        self.executor.map("blocks", fill_rows, list(deal.spans), *call)
         return stack([(offsets, columns)], (0, 0), layout, self.backend)
 
 
-def _read(parts: list[Any], step_of: Callable[[int], int], backend: Any, runs: int) -> list[Any]:
-    return list(read_group(parts, step_of, backend, runs))
+def _read(parts: list[Any], stride: Callable[[int], int], backend: Any, runs: int) -> list[Any]:
+    return list(read_group(parts, stride, backend, runs))

@@ -95,8 +95,8 @@ class ShardedPlane(Plane):
 
     def for_edges(self, rows: int) -> Self:
         """Shards over the run's plane for so many edges."""
-        whole = self.whole.for_edges(rows)
-        return replace(self, executor=whole.executor, whole=whole)
+        plane = self.whole.for_edges(rows)
+        return replace(self, executor=plane.executor, whole=plane)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition over its own vertices; degrees are added up, and ranks fetched, shard by shard."""
@@ -104,22 +104,22 @@ class ShardedPlane(Plane):
         starts = even(size, self.shards)
         number = sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
         results = executor.map(stage, with_degrees, edges.partitions.take(), shift, backend)
-        ids, local, degrees = executor.transpose(stage, results, 3)
+        ids, local_keys, degrees = executor.transpose(stage, results, 3)
         degree = scatter_entries(executor, stage, ids, degrees, starts)
         degrees.clear()
         # One sort of all vertices by degree gives their ranks, of which each partition fetches those of its vertices.
-        ascending, rank, top = _by_weight(executor, stage, degree)
+        sorted_keys, rank, top = _by_weight(executor, stage, degree)
         del degree
         ranks = gather_entries(executor, stage, rank, ids)
         del rank
-        results = executor.map(stage, with_entries, zipped(local, ranks), oriented_locally, shift, backend)
+        results = executor.map(stage, with_entries, zipped(local_keys, ranks), oriented_locally, shift, backend)
         partitions, ids, sources = executor.transpose(stage, results, 3)
-        outward = scatter_entries(executor, stage, ids, sources, ascending.starts)
+        outward = scatter_entries(executor, stage, ids, sources, sorted_keys.starts)
         # The sorted keys hold degrees and ids by rank.
         bits = id_bits(size)
-        pairs = zipped(list(ascending.parts), list(outward.parts))
-        inward = Sharded(ascending.starts, executor.map(stage, in_degree_of, pairs, top, bits))
-        order = Sharded(ascending.starts, executor.map(stage, tie_of, ascending.parts, bits))
+        pairs = zipped(list(sorted_keys.parts), list(outward.parts))
+        inward = Sharded(sorted_keys.starts, executor.map(stage, in_degree_of, pairs, top, bits))
+        order = Sharded(sorted_keys.starts, executor.map(stage, tie_of, sorted_keys.parts, bits))
         pairs = zipped(list(inward.parts), list(outward.parts))
         wedges = sum(executor.gather([executor.submit(stage, wedges_of, *pair) for pair in pairs]))
         return Oriented(Handles(partitions), order, outward, inward, wedges, number), numbering.names
@@ -131,9 +131,9 @@ class ShardedPlane(Plane):
         executor, stage = self.executor, "reorder"
         place = _PLACES[order.ranking](executor, graph, shift)
         pairs = executor.map(stage, localised, graph.partitions.take(), shift, executor.backend)
-        ids, local = executor.transpose(stage, pairs, 2)
+        ids, local_keys = executor.transpose(stage, pairs, 2)
         new_ids = gather_entries(executor, stage, place, ids)
-        partitions = executor.map(stage, with_entries, zipped(local, new_ids), relabel, shift, executor.backend)
+        partitions = executor.map(stage, with_entries, zipped(local_keys, new_ids), relabel, shift, executor.backend)
         dense, outward, inward = (
             permuted(executor, stage, vector, place) for vector in (graph.order, graph.out_degree, graph.in_degree)
         )
@@ -185,21 +185,21 @@ def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
     return _by_weight(executor, "reorder", graph.in_degree)[1]
 
 
-def _by_collective_degree(banded: bool, executor: Executor, graph: Oriented, shift: int) -> Sharded:
+def _by_collective_degree(has_bands: bool, executor: Executor, graph: Oriented, shift: int) -> Sharded:
     size, starts, stage, backend = graph.order.size, graph.order.starts, "reorder", executor.backend
-    bits, bands = id_bits(size), (3 if banded else 1) * (size + 1)
+    bits, bands = id_bits(size), (3 if has_bands else 1) * (size + 1)
     refuse_beyond(bands, bits)
     pairs = executor.map(stage, localised, list(graph.partitions), shift, backend)
-    ids, local = executor.transpose(stage, pairs, 2)
+    ids, local_keys = executor.transpose(stage, pairs, 2)
     # Vertices are visited by descending collective degree; each is numbered by the first visit that points to it.
-    inputs = zipped(list(local), gather_entries(executor, stage, graph.out_degree, ids))
+    inputs = zipped(list(local_keys), gather_entries(executor, stage, graph.out_degree, ids))
     sums = executor.map(stage, with_entries, inputs, collective_degree, shift, backend)
     _, visit, _ = _by_weight(executor, stage, scatter_entries(executor, stage, ids, sums, starts))
-    inputs = zipped(local, gather_entries(executor, stage, visit, ids))
+    inputs = zipped(local_keys, gather_entries(executor, stage, visit, ids))
     firsts = executor.map(stage, with_entries, inputs, first_visit, size, shift, backend)
     first = scatter_entries(executor, stage, ids, firsts, starts, ("minimum", size))
     triples = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
-    keys = Sharded(starts, executor.map(stage, visit_keys, triples, size, bits, banded))
+    keys = Sharded(starts, executor.map(stage, visit_keys, triples, size, bits, has_bands))
     return places(executor, stage, keys, bands << bits)[1]
 
 

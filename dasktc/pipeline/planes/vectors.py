@@ -69,8 +69,8 @@ class Sharded:
 def zipped(*lists: list[Any]) -> list[list[Any]]:
     """Zip lists of handles into the inputs of one call each; the lists are emptied, so that inputs can be freed."""
     rows = [list(entries) for entries in zip(*lists, strict=True)]
-    for given in lists:
-        given.clear()
+    for handles in lists:
+        handles.clear()
     return rows
 
 
@@ -103,8 +103,8 @@ def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[An
         stage, executor.map(stage, cut, list(ids), vector.starts[1:-1], executor.backend), count
     )
     answers = [
-        executor.map(stage, entries_of, of_shard, part, first)
-        for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
+        executor.map(stage, entries_of, shard_requests, part, first)
+        for shard_requests, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
     return [list(entries) for entries in zip(*answers, strict=True)]
 
@@ -142,14 +142,14 @@ def scatter_entries(
         stage, executor.map(stage, cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
     )
     group, parts = GROUP if executor.store.memory_per_call is None else 1, []
-    for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
+    for shard_updates, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(filled, end - first, how[1], executor.backend),
             partial(put, first=first, how=how[0], backend=executor.backend),
             partial(joined, how=how[0], backend=executor.backend),
         )
-        groups = [of_shard[start : start + group] for start in range(0, len(of_shard), group)]
-        of_shard.clear()
+        groups = [shard_updates[start : start + group] for start in range(0, len(shard_updates), group)]
+        shard_updates.clear()
         parts.append(executor.fold(stage, fold, groups))
     return Sharded(starts, parts)
 

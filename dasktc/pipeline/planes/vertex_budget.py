@@ -71,9 +71,9 @@ class VertexBudget(NamedTuple):
         ids, rank = self.width * self.tuning.id_bytes[self.ids], ORDERS[self.how].rank_bytes
         return self.times * vertices * int(max(ids, rank))
 
-    def _asked(self, need: float) -> str:
-        """The memory that leaves `need` bytes to one call, for an error's advice."""
-        return advice(memory=format_size(ROUNDED * self.memory * need))
+    def _asked(self, nbytes: float) -> str:
+        """The memory that leaves `nbytes` to one call, for an error's advice."""
+        return advice(memory=format_size(ROUNDED * self.memory * nbytes))
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors fit the memory of one call."""
@@ -104,10 +104,10 @@ class VertexBudget(NamedTuple):
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
                 f"{self._asked(self._vertex_bytes * vertices / MOST_SHARDS)}"
             )
-        kept = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
-        if kept and self.shards(vertices) > 1:
+        vectors = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
+        if vectors and self.shards(vertices) > 1:
             raise InputError(
-                f"{self._fact(vertices)}: {option('partition', partition)} keeps {kept}; let "
+                f"{self._fact(vertices)}: {option('partition', partition)} keeps {vectors}; let "
                 f"{advice(partition='auto')} choose, or give {self._asked(self.need(vertices))}"
             )
 
@@ -118,9 +118,9 @@ class VertexBudget(NamedTuple):
             return f"vertices in {_parts_text(count)}"
         if not self.fits(vertices):
             return f"vertices in {_parts_text(count)}: {self._fact(vertices)}"
-        need = format_size(self.need(vertices))
-        within = format_size(self.call_memory)
-        return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
+        size = format_size(self.need(vertices))
+        limit = format_size(self.call_memory)
+        return f"vertices in one piece: {size} while they are numbered and ranked, within {limit}"
 
     def _fact(self, vertices: int) -> str:
         return (

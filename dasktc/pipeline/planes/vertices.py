@@ -63,20 +63,20 @@ def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, me
     if span is None:
         span = Span.of(executor.gather(executor.map(STAGE, Span.measured, list(frames.frames))))
     low, width, rows = span.low, span.high - span.low + 1, span.rows
-    spacious = memory is None or (budget.on_device and budget.fits(width))
-    if spacious and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
+    has_room = memory is None or (budget.on_device and budget.fits(width))
+    if has_room and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
         return Numbering(IdRange(low, width), width, budget)
     if budget.shards(min(width, 2 * rows)) > 1:
         places = executor.map(STAGE, places_of_integers, list(frames.frames), low, width, backend)
         return _split(executor, places, "int", budget)
-    widest = 4 * rows + 65_536 if memory is None else min(4 * rows + 65_536, memory // TABLE_BYTES)
-    if width <= widest:
+    width_limit = 4 * rows + 65_536 if memory is None else min(4 * rows + 65_536, memory // TABLE_BYTES)
+    if width <= width_limit:
         mark = Fold(partial(clear_marks, width, backend), partial(mark_ids, low=low, backend=backend), logical_or)
         marks = executor.fold(STAGE, mark, list(frames.frames))
         return _counted(executor, executor.submit(STAGE, map_of_marks, marks, low, width, backend), budget)
     ids = executor.map(STAGE, distinct_integers, list(frames.frames), backend)
-    united = tree(executor, STAGE, partial(unite, backend=backend), ids)
-    return _counted(executor, executor.submit(STAGE, map_of_integers, united, backend), budget)
+    distinct_ids = tree(executor, STAGE, partial(unite, backend=backend), ids)
+    return _counted(executor, executor.submit(STAGE, map_of_integers, distinct_ids, backend), budget)
 
 
 def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Numbering:
@@ -88,13 +88,13 @@ def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Nu
     ids = executor.map(STAGE, distinct_texts, list(frames.frames), backend)
     if not (budget.on_device and budget.call_memory is None):
         sizes = executor.gather(executor.map(STAGE, text_size, list(ids), backend))
-        total, nbytes = (sum(of_all) for of_all in zip(*sizes, strict=True))
+        total, nbytes = (sum(values) for values in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)
         if budget.shards(total) > 1:
             inputs = zipped(list(frames.frames), ids)
             return _split(executor, executor.map(STAGE, places_of_texts, inputs, backend), "text", budget)
-    united = tree(executor, STAGE, partial(unite_texts, backend=backend), ids)
-    return _counted(executor, executor.submit(STAGE, map_of_texts, united, backend), budget)
+    distinct_ids = tree(executor, STAGE, partial(unite_texts, backend=backend), ids)
+    return _counted(executor, executor.submit(STAGE, map_of_texts, distinct_ids, backend), budget)
 
 
 def _counted(executor: Executor, vertices: Any, budget: VertexBudget) -> Numbering:
@@ -109,8 +109,8 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: Vert
     """
     distinct_ids, edges = executor.transpose(STAGE, ids_and_places, 2)
     operations = texts(executor.backend) if ids == "text" else integers(executor.backend)
-    distinct, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
-    check_size(distinct.size)
-    if budget.shards(distinct.size) > 1:
-        return Numbering(SplitIds(distinct, Handles(edges), Handles(numbers)), distinct.size, budget)
-    return _counted(executor, executor.submit(STAGE, map_of, list(distinct.parts), ids, executor.backend), budget)
+    shards, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
+    check_size(shards.size)
+    if budget.shards(shards.size) > 1:
+        return Numbering(SplitIds(shards, Handles(edges), Handles(numbers)), shards.size, budget)
+    return _counted(executor, executor.submit(STAGE, map_of, list(shards.parts), ids, executor.backend), budget)

@@ -114,13 +114,15 @@ class WorkersPlane(Plane):
         step = partial(sample_step, ranges=self.threads, parts=len(groups))
         runs = runs_of(len(parts))
         calls = [(group, [next(upstream) for _ in group], step, self.backend, runs) for group in groups]
-        chosen = any(part.upstream is not None for part in parts)  # by Dask, which holds them
-        homes = () if chosen else self.homes(len(groups))
+        has_holders = any(part.upstream is not None for part in parts)  # by Dask, which holds them
+        homes = () if has_holders else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
-        held = executor.faults.ask(executor.client.who_has, handles) if chosen else {}
-        holders = [next(iter(held.get(handle.key, ())), None) for handle in handles] if chosen else []
+        locations = executor.faults.ask(executor.client.who_has, handles) if has_holders else {}
+        holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if has_holders else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
-        return PlacedFrames(**{each.name: getattr(frames, each.name) for each in fields(frames)}, holders=holders)
+        return PlacedFrames(
+            **{attribute.name: getattr(frames, attribute.name) for attribute in fields(frames)}, holders=holders
+        )
 
     def _groups(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
         """Group neighbouring parts into as many groups of about equal size as there are worker threads.
@@ -132,27 +134,27 @@ class WorkersPlane(Plane):
             rows = sum(getattr(part, "rows", 0) for part in parts)
             largest = min(self.piece_edges(rows), -(-rows // workers))
             return [(part,) for part in (join_parts(parts, largest) if on_device else parts)]
-        joined = join_parts(parts, sum(map(part_size, parts)))
-        if len(joined) == 1 and hasattr(joined[0], "shares"):
-            return [(share,) for share in joined[0].shares(workers)]
-        known = [size for size in map(part_size, parts) if size]
-        sizes = [part_size(part) or max(1, sum(known) // max(1, len(known))) for part in parts]
-        total, groups, before = sum(sizes), [list[Part]() for _ in range(workers)], 0
+        joined_parts = join_parts(parts, sum(map(part_size, parts)))
+        if len(joined_parts) == 1 and hasattr(joined_parts[0], "shares"):
+            return [(share,) for share in joined_parts[0].shares(workers)]
+        positive_sizes = [size for size in map(part_size, parts) if size]
+        sizes = [part_size(part) or max(1, sum(positive_sizes) // max(1, len(positive_sizes))) for part in parts]
+        total, groups, offset = sum(sizes), [list[Part]() for _ in range(workers)], 0
         for part, size in zip(parts, sizes, strict=True):
-            groups[min(len(groups) - 1, (2 * before + size) * len(groups) // (2 * total))].append(part)
-            before += size
+            groups[min(len(groups) - 1, (2 * offset + size) * len(groups) // (2 * total))].append(part)
+            offset += size
         if on_device:
             return [join_parts(group, sum(map(part_size, group))) for group in groups if group]
         return [tuple(group) for group in groups if group]
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """On the CPU what one task may take of a worker's memory, although nobody enforces it; on GPUs no bound."""
-        order, given = self.options.chosen_reorder, bytes_of(self.options.memory)
+        order, budget_bytes = self.options.chosen_reorder, bytes_of(self.options.memory)
         if self.backend.on_device:
             return VertexBudget(None, ids, order, on_device=True, tuning=self.tuning)
-        share = memory_of(self.executor, given)
+        share = memory_of(self.executor, budget_bytes)
         budget = VertexBudget(max(LEAST_MEMORY, share), ids, order, IN_MEMORY, tuning=self.tuning)
-        return budget._replace(memory=given / share) if given and share else budget
+        return budget._replace(memory=budget_bytes / share) if budget_bytes and share else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Send keys by range; they are made as they are cut where ids need no map."""
@@ -209,9 +211,11 @@ class WorkersPlane(Plane):
         homes = self.homes(len(edges.partitions))
         if len(degrees) < 2 or RANK_BYTES * size <= self.task_bytes or len(degrees) ** 2 * size > edges.rows:
             homes = [None] * len(homes)
-        function, given = (ranks_of, ()) if samples is None else (ranks_and_starts, (samples, count, numbering.shift))
+        function, arguments = (
+            (ranks_of, ()) if samples is None else (ranks_and_starts, (samples, count, numbering.shift))
+        )
         ranks = {
-            home: executor.submit("orient", function, list(degrees), *given, self.backend, prefer=home)
+            home: executor.submit("orient", function, list(degrees), *arguments, self.backend, prefer=home)
             for home in dict.fromkeys(homes)
         }
         return [ranks[home] for home in homes]
@@ -225,10 +229,10 @@ class WorkersPlane(Plane):
         `auto` takes on the CPU have that order. Pieces of partitions must be exchanged. Slabs of a plan that has other
         blocks are dropped.
         """
-        asked, parts, sources = self.options.partition, self.options.parts, len(edges.partitions)
-        single = parts in (None, 1) if asked == "auto" else SCHEMES[asked].replicated
+        partition, parts, sources = self.options.partition, self.options.parts, len(edges.partitions)
+        is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
         count = self.partitions(edges.rows)
-        if not single or not ORDERS[self.options.chosen_reorder].ordered or self.backend.on_device:
+        if not is_single or not ORDERS[self.options.chosen_reorder].ordered or self.backend.on_device:
             return 0
         homes = self.homes(sources), self.homes(count)
         cuts = sources * count <= self.tuning.direct and not self._whole(sources, _leaving(*homes), edges.rows)
@@ -249,11 +253,13 @@ class WorkersPlane(Plane):
         """
         size, shift = numbering.size, numbering.shift
         holders, homes = self.homes(len(partitions)), self.homes(count)
-        own_ranks = dict(zip(holders, ranks, strict=True))
-        loose, calls = 0 if self.options.sort_rows else shift, []
+        worker_ranks = dict(zip(holders, ranks, strict=True))
+        loose_bits, calls = 0 if self.options.sort_rows else shift, []
         for number, home in enumerate(homes):
-            after = outward if home == planner else []
-            calls.append((own_ranks.get(home, ranks[0]), number, size, shift, loose, self.backend, after))
+            dependencies = outward if home == planner else []
+            calls.append(
+                (worker_ranks.get(home, ranks[0]), number, size, shift, loose_bits, self.backend, dependencies)
+            )
         picks = list(map(itemgetter, range(count)))
         return self._reduce("blocks", partitions, picks, _leaving(holders, homes), holders, homes, slab_of_ranks, calls)
 
@@ -283,8 +289,8 @@ class WorkersPlane(Plane):
 
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input into slices that are tasks of their own; in two steps where these are many."""
-        many = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if many and starts else exchange
+        has_many_slices = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
+        function = exchange_in_two_steps if has_many_slices and starts else exchange
         return function(self.executor, stage, inputs, starts, bound)
 
     def redistribute(
@@ -302,56 +308,58 @@ class WorkersPlane(Plane):
         executor, backend, count, sources = self.executor, self.backend, len(starts) + 1, len(inputs.handles)
         if sources * count > self.tuning.direct:
             return super().redistribute(stage, inputs, keys, starts, bound, reduce, calls, where)
-        placed = (
+        origin = (
             inputs if isinstance(inputs, PlacedInputs) else PlacedInputs(inputs.handles, inputs.keys, inputs.shared)
         )
-        holders, homes = placed.holders or self.homes(sources), self.homes(count)
+        holders, homes = origin.holders or self.homes(sources), self.homes(count)
         homes = [where[number] or home if number < len(where) else home for number, home in enumerate(homes)]
-        make = None if placed.keys is None else partial(keys_of_input, placed.ends or placed.keys, placed.shared)
-        leaving = _leaving(holders, homes)
-        whole = self._whole(sources, leaving, keys)
+        make = None if origin.keys is None else partial(keys_of_input, origin.ends or origin.keys, origin.shared)
+        departures = _leaving(holders, homes)
+        is_whole = self._whole(sources, departures, keys)
         # Many ranges, or pieces of host arrays: each partition is cut once. Else every range picks its own keys.
-        handles = Handles(placed.handles)
-        placed.handles.clear()
-        if count > self.tuning.passes[backend.name] or not (whole or backend.on_device):
+        handles = Handles(origin.handles)
+        origin.handles.clear()
+        if count > self.tuning.passes[backend.name] or not (is_whole or backend.on_device):
             cut = make, starts, bound, backend
-            held = [
+            items = [
                 executor.submit(stage, all_ranges, handle, *cut, prefer=holder)
                 for handle, holder in zip(handles.drain(), holders, strict=True)
             ]
             picks: list[Callable[[Any], list[Any]]] = list(map(itemgetter, range(count)))
         else:
-            held = handles.take()
-            joined = backend.on_device  # where each piece travels as one array
-            picks = [Pick(make, span, backend, count == 1, joined) for span in pairwise([0, *starts, bound])]
-        apart = [[]] * count if whole else leaving
-        return self._reduce(stage, held, picks, apart, holders, homes, reduce, calls)
+            items = handles.take()
+            is_joined = backend.on_device  # where each piece travels as one array
+            picks = [Pick(make, span, backend, count == 1, is_joined) for span in pairwise([0, *starts, bound])]
+        picked_inputs = [[]] * count if is_whole else departures
+        return self._reduce(stage, items, picks, picked_inputs, holders, homes, reduce, calls)
 
     def _reduce(
         self,
         stage: str,
-        held: list[Any],
+        items: list[Any],
         picks: Sequence[Callable[[Any], list[Any]]],
-        apart: Sequence[list[int]],
+        picked_inputs: Sequence[list[int]],
         holders: Sequence[str | None],
         homes: Sequence[str | None],
         reduce: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
     ) -> list[Any]:
-        """Reduce each range: pieces of the inputs in `apart` are picked where these are; other inputs travel whole."""
+        """Reduce each range: pieces of `picked_inputs` are picked where these are; other inputs travel whole."""
         executor, results = self.executor, []
         for number, pick in enumerate(picks):
-            pieces = [executor.submit(stage, pick, held[k], prefer=holders[k], urgent=True) for k in apart[number]]
-            own = [handle for k, handle in enumerate(held) if k not in apart[number]]
-            call = own, pieces, pick, reduce, calls[number]
+            pieces = [
+                executor.submit(stage, pick, items[k], prefer=holders[k], urgent=True) for k in picked_inputs[number]
+            ]
+            whole_inputs = [handle for k, handle in enumerate(items) if k not in picked_inputs[number]]
+            call = whole_inputs, pieces, pick, reduce, calls[number]
             results.append(executor.submit(stage, reduce_range, *call, prefer=homes[number]))
         return results
 
-    def _whole(self, sources: int, leaving: list[list[int]], keys: int) -> bool:
+    def _whole(self, sources: int, departures: list[list[int]], keys: int) -> bool:
         """Whether inputs travel whole: sending only pieces saves less time than the tasks take that cut these out."""
-        count = len(leaving)
-        spared = KEY_BYTES * keys * (sources - 1) * (count - 1) // (sources * count)  # bytes, for each worker
-        return 1 in (sources, count) or spared <= sum(map(len, leaving)) * self.task_bytes
+        count = len(departures)
+        saving = KEY_BYTES * keys * (sources - 1) * (count - 1) // (sources * count)  # bytes, for each worker
+        return 1 in (sources, count) or saving <= sum(map(len, departures)) * self.task_bytes
 
 
 def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list[list[int]]:
@@ -360,9 +368,9 @@ def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list
 
 
 def _read(
-    parts: tuple[Part, ...], upstream: list[Any], step_of: Callable[[int], int], backend: Any, runs: int
+    parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int
 ) -> Measured:
-    return Measured(*read_group(list(zip(parts, upstream, strict=True)), step_of, backend, runs))
+    return Measured(*read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs))
 
 
 def _vectors_and_facts(

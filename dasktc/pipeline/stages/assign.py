@@ -46,10 +46,10 @@ def ranges_of(ids: Array, vertices: int, parts: int) -> Array:
 def hashed(ids: Array, seed: int, parts: int) -> Array:
     """Parts by a hash of the id and the seed."""
     number = ids.astype("uint64").dtype.type
-    mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * number(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> number(32)
-    mixed *= number(0xD6E8FEB86659FD93)
-    return ((mixed >> number(33)) % number(parts)).astype("int64")
+    words = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * number(0x9E3779B97F4A7C15)
+    words ^= words >> number(32)
+    words *= number(0xD6E8FEB86659FD93)
+    return ((words >> number(33)) % number(parts)).astype("int64")
 
 
 def reading_of(path: str, ids: Ids) -> ReadOptions:
@@ -71,45 +71,45 @@ def read_shards(
     path: str, held: tuple[Part, ...], ids: Ids, names: list[Any], order: list[Array], parts: int | None
 ) -> list[Any]:
     """The parts of each shard's vertices, indexed by new id, and n."""
-    dense, number = _read(path, held, ids, np.concatenate([np.asarray(of) for of in names]), parts)
+    dense, number = _read(path, held, ids, np.concatenate([np.asarray(shard_names) for shard_names in names]), parts)
     return [*map(dense.take, order), number]
 
 
-def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int | None) -> tuple[Array, int]:
+def _read(path: str, file_parts: tuple[Part, ...], ids: Ids, external_ids: Any, parts: int | None) -> tuple[Array, int]:
     """The part of each vertex, indexed by dense id, and n."""
     import pandas as pd
 
-    frames, last = [part.read(CPU) for part in held], (parts or MOST_PARTS) - 1
+    frames, last = [part.read(CPU) for part in file_parts], (parts or MOST_PARTS) - 1
     rows = pd.concat([frame[["src", "dst"]] for frame in frames]) if frames else pd.DataFrame({"src": [], "dst": []})
     numbers = pd.to_numeric(rows["dst"], errors="coerce")
     if ids == "text" and path.lower().endswith(".csv") and numbers[:1].isna().any():  # a header, as all is text
         rows, numbers = rows[1:], numbers[1:]
-    wrong = ~numbers.between(0, last) | (numbers % 1 != 0)
-    if wrong.any():
+    mask = ~numbers.between(0, last) | (numbers % 1 != 0)
+    if mask.any():
         raise InputError(
-            f"{option('assign', path)} puts vertex {_first(rows['src'][wrong])} into part "
-            f"{_first(rows['dst'][wrong])}, which is no number from 0 to {last}: the second column is the part; "
+            f"{option('assign', path)} puts vertex {_first(rows['src'][mask])} into part "
+            f"{_first(rows['dst'][mask])}, which is no number from 0 to {last}: the second column is the part; "
             f"number them from 0, or give as many with {advice('parts')}"
         )
     table = pd.Series(numbers.to_numpy("int64"), index=pd.Index(rows["src"])).groupby(level=0)
-    least, most = table.min(), table.max()
-    if (conflict := least != most).any():
+    minima, maxima = table.min(), table.max()
+    if (conflict := minima != maxima).any():
         raise InputError(
             f"{option('assign', path)} puts vertex {_first(conflict.index[conflict])} into parts "
-            f"{least[conflict].iloc[0]} and {most[conflict].iloc[0]}: parts are disjoint; keep one row"
+            f"{minima[conflict].iloc[0]} and {maxima[conflict].iloc[0]}: parts are disjoint; keep one row"
         )
-    names = pd.Index(np.asarray(external, dtype=object if ids == "text" else "int64"))
-    place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)
-    if (missing := place < 0).any():
+    names = pd.Index(np.asarray(external_ids, dtype=object if ids == "text" else "int64"))
+    place = minima.index.get_indexer(names) if len(minima) else np.full(len(names), -1)
+    if (gaps := place < 0).any():
         raise InputError(
-            f"{option('assign', path)} has no part for {int(missing.sum()):,} of {plural(len(names), 'vertex')}, e.g. "
-            f"{_first(names[missing])}: each has to be local to one; add them"
+            f"{option('assign', path)} has no part for {int(gaps.sum()):,} of {plural(len(names), 'vertex')}, e.g. "
+            f"{_first(names[gaps])}: each has to be local to one; add them"
         )
-    dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
-    in_use = 1 + int(dense.max(initial=0))
-    if in_use > len(names):  # a plan has at most as many parts as vertices: renumber the parts in use
+    dense = minima.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
+    part_count = 1 + int(dense.max(initial=0))
+    if part_count > len(names):  # a plan has at most as many parts as vertices: renumber the parts in use
         dense = np.unique(dense, return_inverse=True)[1]
-    return dense, parts or in_use
+    return dense, parts or part_count
 
 
 def _first(values: Any) -> str:
@@ -125,10 +125,10 @@ def metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: in
             f"{METIS} needs the pymetis package, which is not installed: METIS is an optional extra; "
             f"run pip install 'dasktc[metis]', or take {advice(assign='random')}"
         ) from None
-    need = METIS_BYTES * sum(len(part) for part in partitions)
-    if memory_per_call is not None and need > memory_per_call:
+    nbytes = METIS_BYTES * sum(len(part) for part in partitions)
+    if memory_per_call is not None and nbytes > memory_per_call:
         raise InputError(
-            f"{METIS} takes {format_size(need)}, more than the {format_size(memory_per_call)} that one stage may "
+            f"{METIS} takes {format_size(nbytes)}, more than the {format_size(memory_per_call)} that one stage may "
             f"take: it has the whole graph in memory, both directions; raise {advice('memory')}, or take "
             f"{advice(assign='random')}"
         )

@@ -105,8 +105,8 @@ def read_part(part: Any, upstream: Any, runs: int) -> tuple[Frame, Notes | None]
 
 def coded(frame: Frame, vertices: VertexMap, place: Array, shift: int, options: AttributeOptions) -> tuple[Array, Any]:
     """Each row's key << 1 | direction (1: from the smaller id to the larger), and its weight; loops are left out."""
-    proper = np.asarray(frame["src"] != frame["dst"], dtype=bool)
-    frame = frame if proper.all() else frame[proper]
+    mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
+    frame = frame if mask.all() else frame[mask]
     a, b = (place.take(vertices.dense(frame[end])) for end in ("src", "dst"))
     codes = pack(np.maximum(a, b), np.minimum(a, b), shift)
     codes <<= 1
@@ -124,9 +124,9 @@ def joined_rows(rows: list[tuple[Array, Any]], weighted: bool) -> tuple[Array, A
 def distinct_codes(codes: Array, weights: Any, bound: int, duplicates: str | None) -> tuple[Array, Any, Clash | None]:
     """Sort codes, keep each once, and combine weights of equal codes: the one weight, their sum, or the last row's."""
     codes, order = _ascending(codes, bound, weights is not None)
-    new = np.ones(len(codes), bool)
-    np.not_equal(codes[1:], codes[:-1], out=new[1:])
-    first = np.flatnonzero(new)
+    is_first = np.ones(len(codes), bool)
+    np.not_equal(codes[1:], codes[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
     if weights is None:
         return codes[first], None, None
     weights = weights[order]
@@ -136,11 +136,11 @@ def distinct_codes(codes: Array, weights: Any, bound: int, duplicates: str | Non
         _check_sums(sums)
         return codes[first], sums, None
     if duplicates == "last":
-        last = np.append(new[1:], np.ones(min(1, len(codes)), bool))
+        last = np.append(is_first[1:], np.ones(min(1, len(codes)), bool))
         return codes[first], weights[last], None
-    wrong = np.flatnonzero(~new[1:] & (weights[1:] != weights[:-1]))
-    if len(wrong):
-        return codes, weights, (int(wrong[0]), float(weights[wrong[0]]), float(weights[wrong[0] + 1]))
+    clashes = np.flatnonzero(~is_first[1:] & (weights[1:] != weights[:-1]))
+    if len(clashes):
+        return codes, weights, (int(clashes[0]), float(weights[clashes[0]]), float(weights[clashes[0] + 1]))
     return codes[first], weights[first], None
 
 
@@ -169,9 +169,9 @@ def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
 def by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tuple[Array, Any, Any]:
     """For each edge: its key, the bits of its directions, and the sum of the roots of its weights."""
     keys = codes >> 1
-    new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    first, repeat = np.flatnonzero(new), np.flatnonzero(~new)
+    is_first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    first, repeat = np.flatnonzero(is_first), np.flatnonzero(~is_first)
     number = np.searchsorted(first, repeat) - 1
     directions = roots = None
     if directed:
@@ -180,62 +180,64 @@ def by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tuple
         directions[number] |= bits[repeat]
     if weights is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            of_codes = np.cbrt(weights / (largest or 1))
-        roots = of_codes[first]
-        roots[number] += of_codes[repeat]
+            code_roots = np.cbrt(weights / (largest or 1))
+        roots = code_roots[first]
+        roots[number] += code_roots[repeat]
     return keys[first], directions, roots
 
 
 def directed_neighbours(keys: Array, directions: Array, shift: int, vertices: int) -> Neighbours:
     """Count each vertex's neighbours by the direction of the edge."""
     high, low = unpack(keys, shift)
-    along, against, both = (directions == value for value in (ALONG, AGAINST, ALONG | AGAINST))
+    along_mask, against_mask, mutual_mask = (directions == value for value in (ALONG, AGAINST, ALONG | AGAINST))
 
-    def counted(one: Array, other: Array) -> Array:
-        return np.bincount(high[one], minlength=vertices) + np.bincount(low[other], minlength=vertices)
+    def counted(high_mask: Array, low_mask: Array) -> Array:
+        return np.bincount(high[high_mask], minlength=vertices) + np.bincount(low[low_mask], minlength=vertices)
 
-    return Neighbours(counted(along, against), counted(against, along), counted(both, both))
+    return Neighbours(
+        counted(along_mask, against_mask), counted(against_mask, along_mask), counted(mutual_mask, mutual_mask)
+    )
 
 
 def places_in(block: OrientedCSR, keys: Array, shift: int) -> tuple[Any, Array]:
     """Position of each edge of a block among all keys, and whether the edge goes from the smaller id to the larger."""
     u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(block.offsets)))
     v = block.column_ids(block.columns)
-    own, swapped = pack(np.maximum(u, v), np.minimum(u, v), shift), u < v
-    if len(own) == len(keys) and np.array_equal(own, keys):
-        return slice(None), swapped
-    places = keys.searchsorted(own)
-    if not np.array_equal(keys.take(places, mode="clip"), own):
-        raise lost_edges(len(keys), len(own))
-    return places, swapped
+    block_keys, swap_mask = pack(np.maximum(u, v), np.minimum(u, v), shift), u < v
+    if len(block_keys) == len(keys) and np.array_equal(block_keys, keys):
+        return slice(None), swap_mask
+    places = keys.searchsorted(block_keys)
+    if not np.array_equal(keys.take(places, mode="clip"), block_keys):
+        raise lost_edges(len(keys), len(block_keys))
+    return places, swap_mask
 
 
 def turned(directions: Array, swapped: Array) -> Array:
     """Express directions relative to each block edge's own (u, v), in a new array."""
-    turned = (directions >> 1) | (directions << 1 & AGAINST)
-    return np.where(swapped, turned, directions)
+    reverse = (directions >> 1) | (directions << 1 & AGAINST)
+    return np.where(swapped, reverse, directions)
 
 
 def largest_loop(frames: list[Frame], options: AttributeOptions) -> float:
     """The largest weight of the loops, -inf where there are none."""
     import pandas as pd
 
-    of_loops = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]
-    loops = pd.concat(of_loops, ignore_index=True) if of_loops else pd.DataFrame({"src": [], "weight": []})
+    loop_frames = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]
+    loops = pd.concat(loop_frames, ignore_index=True) if loop_frames else pd.DataFrame({"src": [], "weight": []})
     if not len(loops):
         return -np.inf
-    by_vertex = loops.groupby("src")["weight"]
+    groups = loops.groupby("src")["weight"]
     if options.duplicates is None:
-        least, most = by_vertex.min(), by_vertex.max()
+        minima, maxima = groups.min(), groups.max()
         vertex: Any
-        if (least != most).any():
-            vertex = (least != most).idxmax()
+        if (minima != maxima).any():
+            vertex = (minima != maxima).idxmax()
             name = vertex.item() if isinstance(vertex, np.generic) else vertex
-            raise differing_weights(f"{shown(name)} and itself", least[vertex], most[vertex])
+            raise differing_weights(f"{shown(name)} and itself", minima[vertex], maxima[vertex])
     with np.errstate(over="ignore", invalid="ignore"):
-        of_vertices = by_vertex.sum() if options.duplicates == "sum" else by_vertex.last()
-    _check_sums(of_vertices.to_numpy())
-    return float(of_vertices.max())
+        vertex_weights = groups.sum() if options.duplicates == "sum" else groups.last()
+    _check_sums(vertex_weights.to_numpy())
+    return float(vertex_weights.max())
 
 
 def differing_weights(edge: str, one: float, other: float) -> InputError:

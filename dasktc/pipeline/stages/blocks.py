@@ -45,21 +45,21 @@ def places_before(
 def edges_per_block(keys: Array | list[Array], layout: Layout, backend: Backend) -> list[int]:
     """Edges of one partition, or of several, in each block of the grid, in row-major order."""
     if isinstance(keys, list):
-        counts = [edges_per_block(some, layout, backend) for some in keys]
-        return [sum(of_block) for of_block in zip(*counts, strict=True)]
+        counts = [edges_per_block(part_keys, layout, backend) for part_keys in keys]
+        return [sum(addends) for addends in zip(*counts, strict=True)]
     if (modulus := layout.residues) and modulus**2 <= backend.edges.ranges:
-        in_each: list[int] = backend.edges.residues(keys, layout.shift, modulus).tolist()
-        return in_each
+        block_counts: list[int] = backend.edges.residues(keys, layout.shift, modulus).tolist()
+        return block_counts
     xp, chunk, (rows, columns) = backend.array, backend.chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
-        row, before = layout.rows.dealt(source, xp)[0] * columns, 0
+        row, column_offset = layout.rows.dealt(source, xp)[0] * columns, 0
         for axis in layout.families:
-            edges += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
-            before += axis.parts
-    counted: list[int] = edges.tolist()
-    return counted
+            edges += xp.bincount(row + column_offset + axis.dealt(target, xp)[0], minlength=rows * columns)
+            column_offset += axis.parts
+    result: list[int] = edges.tolist()
+    return result
 
 
 def every(keys: Array, step: int) -> Array:
@@ -105,13 +105,13 @@ def slab_spans(layout: Layout, rows: list[list[int]]) -> list[tuple[int, int, in
 def block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: Backend) -> Array:
     """Recode the keys of one or several arrays by their blocks, within one family of columns."""
     if isinstance(keys, list):
-        return backend.array.concatenate([block_keys(some, layout, family, backend) for some in keys])
+        return backend.array.concatenate([block_keys(part_keys, layout, family, backend) for part_keys in keys])
     xp, axis = backend.array, layout.families[family]
-    before = sum(other.parts for other in layout.families[:family])
-    firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
+    offset = sum(preceding_axis.parts for preceding_axis in layout.families[:family])
+    firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, offset : offset + axis.parts]
     first_keys = xp.asarray(np.ascontiguousarray(firsts).ravel())
-    of_family = layout.widths[before : before + axis.parts]
-    widths = xp.asarray(np.array(of_family, dtype="int64"))
+    family_widths = layout.widths[offset : offset + axis.parts]
+    widths = xp.asarray(np.array(family_widths, dtype="int64"))
     if layout.residues:
         return backend.edges.placed(keys, layout.shift, layout.residues, first_keys, widths)
 
@@ -205,8 +205,8 @@ def stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> O
     offsets, columns = stacked(slabs, backend)
     offsets = offsets[: layout.rows.sizes[place[0]] + 1]  # slabs built ahead also have rows of vertices without edges
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    where = layout.rows.stride, *firsts, layout.graph.ordered, place
-    return OrientedCSR(offsets, columns, *where, sorted_rows=layout.loose_bits == 0)
+    geometry = layout.rows.stride, *firsts, layout.graph.ordered, place
+    return OrientedCSR(offsets, columns, *geometry, sorted_rows=layout.loose_bits == 0)
 
 
 def check_edges(block: OrientedCSR, edges: int | None) -> None:
@@ -214,10 +214,10 @@ def check_edges(block: OrientedCSR, edges: int | None) -> None:
     _check_edges(block.place, block.edges, edges)
 
 
-def _check_edges(place: Block, edges: int, planned: int | None) -> None:
-    if planned not in (None, edges):
+def _check_edges(place: Block, edges: int, expected: int | None) -> None:
+    if expected not in (None, edges):
         raise CountError(
-            f"block P[{place[0]}][{place[1]}] holds {plural(edges, 'edge')}, the plan {planned:,}: edges were "
+            f"block P[{place[0]}][{place[1]}] holds {plural(edges, 'edge')}, the plan {expected:,}: edges were "
             "lost; run again, and report this with the output of `dasktc info`"
         )
 

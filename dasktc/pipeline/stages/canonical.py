@@ -56,8 +56,8 @@ def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, s
 
 def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
     """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
-    listed = frames if isinstance(frames, list) else [frames]
-    return [backend.edges.lazy_keys(*arrays_of(frame), ids, shift) for frame in listed]
+    frame_list = frames if isinstance(frames, list) else [frames]
+    return [backend.edges.lazy_keys(*arrays_of(frame), ids, shift) for frame in frame_list]
 
 
 def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:

@@ -94,8 +94,8 @@ def categories_of(texts: Any) -> tuple[str, ...]:
 def read_values(part: Any, upstream: Any, untyped: bool) -> list[Any]:
     """Read a part's rows that are no loops on the host; return the frame, and facts of its column "weight"."""
     frame = part.read(CPU, upstream)
-    proper = np.asarray(frame["src"] != frame["dst"], dtype=bool)
-    frame = frame if proper.all() else frame[proper]
+    mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
+    frame = frame if mask.all() else frame[mask]
     return [frame, facts_of(frame["weight"], untyped)]
 
 
@@ -133,12 +133,12 @@ def typed(facts: list[Facts], untyped: bool, name: str) -> str:
     InputError
         Parts have numbers and text, or integers that float64 does not hold beside fractions.
     """
-    kinds = {of.kind for of in facts if of.kind}
+    kinds = {fact.kind for fact in facts if fact.kind}
     if "text" in kinds:
         if kinds != {"text"} and not untyped:
             raise InputError(f"{name} has numbers in some rows and text in others: a column is of one type; convert it")
         return "int32"
-    largest = max((of.largest for of in facts), default=0)
+    largest = max((fact.largest for fact in facts), default=0)
     if kinds <= {"int"}:
         return "int64"
     if largest > EXACT:
@@ -168,9 +168,9 @@ def placed(values: Array, dense: Array, order: Array) -> Array:
     order : array of integers, shape (V,)
         The dense id of each id of the blocks.
     """
-    by_dense = np.empty_like(values)
-    by_dense[dense] = values
-    return by_dense.take(order)
+    dense_values = np.empty_like(values)
+    dense_values[dense] = values
+    return dense_values.take(order)
 
 
 # edges
@@ -222,16 +222,16 @@ def candidates(
     keys = pack(sources, targets, shift)
     if blocks == 1 or layout is None:
         return [(keys, array)] * blocks
-    row, width, before = layout.rows.dealt(sources, np)[0] * layout.shape[1], blocks, 0
+    row, width, column_offset = layout.rows.dealt(sources, np)[0] * layout.shape[1], blocks, 0
     shares: list[list[tuple[Array, Array]]] = [[] for _ in range(width)]
     for axis in layout.families:
-        number = row + before + axis.dealt(targets, np)[0]
+        number = row + column_offset + axis.dealt(targets, np)[0]
         order = number.argsort(kind="stable")
         cuts = np.cumsum(np.bincount(number, minlength=width))[:-1]
-        for share, chosen in zip(shares, np.split(order, cuts), strict=True):
-            if len(chosen):
-                share.append((keys[chosen], array[chosen]))
-        before += axis.parts
+        for share, selection in zip(shares, np.split(order, cuts), strict=True):
+            if len(selection):
+                share.append((keys[selection], array[selection]))
+        column_offset += axis.parts
     return [_joined(share, array.dtype) for share in shares]
 
 
@@ -239,7 +239,9 @@ def _joined(share: list[tuple[Array, Array]], dtype: Any) -> tuple[Array, Array]
     if len(share) == 1:
         return share[0]
     keys, values = [np.empty(0, np.int64)], [np.empty(0, dtype)]
-    return np.concatenate([*keys, *(of for of, _ in share)]), np.concatenate([*values, *(of for _, of in share)])
+    return np.concatenate([*keys, *(part for part, _ in share)]), np.concatenate(
+        [*values, *(part for _, part in share)]
+    )
 
 
 def values_of_block(
@@ -280,24 +282,24 @@ def values_of_block(
     rank = keys.argsort(kind="stable")
     keys, values = keys[rank], values[rank]
     sources = block.row_ids(np.repeat(np.arange(block.rows), np.diff(block.offsets)))
-    own = pack(sources, block.column_ids(block.columns), shift)
-    first, end = keys.searchsorted(own), keys.searchsorted(own, side="right")
+    block_keys = pack(sources, block.column_ids(block.columns), shift)
+    first, end = keys.searchsorted(block_keys), keys.searchsorted(block_keys, side="right")
     if (first == end).any():
         raise CountError(
             f"{name}: {plural(int((first == end).sum()), 'edge')} of block {block.place} have no row in a second pass "
             "over the source: it has changed; prepare it again"
         )
-    if repeats == "first" or not len(own):
+    if repeats == "first" or not len(block_keys):
         return values.take(first)
     if repeats is None:
-        least, most = (_reduced(function, values, first, end) for function in (np.minimum, np.maximum))
-        for edge in np.flatnonzero(least != most)[:1]:
+        minima, maxima = (_reduced(function, values, first, end) for function in (np.minimum, np.maximum))
+        for edge in np.flatnonzero(minima != maxima)[:1]:
             ends = vertices.external(order.take([sources[edge], block.column_ids(block.columns)[edge]])).tolist()
             raise InputError(
                 f"rows give the edge between {' and '.join(map(shown, ends))} different values of {name}: which is "
                 f"meant is unclear; pass edge_columns={{{name!r}: {' | '.join(map(repr, REPEATS))}}}"
             )
-        return least
+        return minima
     if repeats == "sum":
         _refuse_sums(values, end - first, name)
         return _reduced(np.add, values, first, end)
@@ -307,16 +309,16 @@ def values_of_block(
 def _reduced(function: Any, values: Array, first: Array, end: Array) -> Array:
     """Reduce each range of values, none of which is empty."""
     bounds = np.stack([first, end], axis=1).ravel()
-    padded = np.append(values, values[-1:])  # an end may lie behind the last value
-    return function.reduceat(padded, bounds)[::2]
+    padded_values = np.append(values, values[-1:])  # an end may lie behind the last value
+    return function.reduceat(padded_values, bounds)[::2]
 
 
 def _refuse_sums(values: Array, counts: Array, name: str) -> None:
     """Refuse sums that may exceed 64 bits."""
     largest = max(-float(values.min()), float(values.max()))
-    most = largest * int(counts.max())
-    if most >= (1 << 63) if values.dtype.kind == "i" else not np.isfinite(most):
+    bound = largest * int(counts.max())
+    if bound >= (1 << 63) if values.dtype.kind == "i" else not np.isfinite(bound):
         raise InputError(
-            f"the sum of {name} over {int(counts.max()):,} rows of an edge may reach {most:.3g}, more than "
+            f"the sum of {name} over {int(counts.max()):,} rows of an edge may reach {bound:.3g}, more than "
             f"{values.dtype} holds; scale the values down"
         )

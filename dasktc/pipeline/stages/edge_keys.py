@@ -94,20 +94,20 @@ def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
     """
     xp, bits = backend.array, max(1, (len(values) - 1).bit_length())
     if (bound - 1).bit_length() + bits > 63:
-        unique, places = xp.unique(values, return_inverse=True)
-        return unique, places.astype("int32")
+        distinct_values, places = xp.unique(values, return_inverse=True)
+        return distinct_values, places.astype("int32")
     values <<= bits
     values |= xp.arange(len(values), dtype="int64")
     values = backend.sort(values, bound << bits)
     positions = values & ((1 << bits) - 1)
     values >>= bits
-    new = xp.ones(len(values), dtype=bool)
-    xp.not_equal(values[1:], values[:-1], out=new[1:])
-    number = xp.cumsum(new, dtype="int32")
+    is_first = xp.ones(len(values), dtype=bool)
+    xp.not_equal(values[1:], values[:-1], out=is_first[1:])
+    number = xp.cumsum(is_first, dtype="int32")
     number -= 1
     places = xp.empty(len(values), dtype="int32")
     places[positions] = number
-    return values[new], places
+    return values[is_first], places
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: Backend) -> list[Array]:
@@ -115,9 +115,9 @@ def cut(keys: Array, starts: list[int], bound: int, backend: Backend) -> list[Ar
 
     Few ranges are filled in one pass over the keys; for more, the keys are sorted and then sliced.
     """
-    xp, own = backend.array, backend.edges
-    if len(starts) < own.ranges:
-        return own.split(keys, starts)
+    xp, edge_functions = backend.array, backend.edges
+    if len(starts) < edge_functions.ranges:
+        return edge_functions.split(keys, starts)
     keys = merge([keys], bound, backend)
     places = [0, *keys.searchsorted(xp.asarray(starts, dtype="int64")).tolist(), len(keys)]
     return [keys[a:b] for a, b in itertools.pairwise(places)]

@@ -43,7 +43,7 @@ class IdRange(NamedTuple):
 def places_of_integers(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
     """Distinct ids of a frame, ascending, and the positions of both ends of its edges among them."""
     xp, pairs = backend.array, [backend.edges.without_loops(*arrays_of(frame)) for frame in listed(frames)]
-    ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
+    ends = xp.concatenate([end.astype("int64", copy=False) for ends in zip(*pairs, strict=True) for end in ends])
     if width < 2**63:
         ends -= low
         ids, places = ranked(ends, max(1, width), backend)
@@ -61,12 +61,12 @@ def text_size(ids: Any, backend: Backend) -> tuple[int, int]:
 def places_of_texts(given: list[Any], backend: Backend) -> list[Any]:
     """As `places_of_integers`, from frames and their distinct text ids."""
     frames, ids = given
-    known, xp = TextMap(backend.text.ascending(ids), backend), backend.array
+    text_map, xp = TextMap(backend.text.ascending(ids), backend), backend.array
     places = [
-        xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in listed(frames)])
+        xp.concatenate([text_map.dense(frame[name]).astype("int32", copy=False) for frame in listed(frames)])
         for name in ("src", "dst")
     ]
-    return [backend.text.arrow(known.ids), xp.stack(places)]
+    return [backend.text.arrow(text_map.ids), xp.stack(places)]
 
 
 def clear_marks(width: int, backend: Backend) -> Any:
@@ -77,8 +77,8 @@ def clear_marks(width: int, backend: Backend) -> Any:
 def mark_ids(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
     """Mark the ids of a frame, or of a list of frames, in place."""
     if isinstance(frame, list):
-        for one in frame:
-            mark_ids(present, one, low, backend)
+        for part_frame in frame:
+            mark_ids(present, part_frame, low, backend)
         return present
     backend.edges.mark(present, *arrays_of(frame), low)
     return present
@@ -136,8 +136,8 @@ def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
     return [pa.concat_arrays([ids[begin:end]]) for begin, end in pairwise([0, *cuts, len(ids)])]
 
 
-def _find_text(values: Any, among: Any, backend: Backend) -> Array:
-    return backend.array.asarray(CPU.text.dense(among, values))
+def _find_text(values: Any, sorted_texts: Any, backend: Backend) -> Array:
+    return backend.array.asarray(CPU.text.dense(sorted_texts, values))
 
 
 def _hash_text(ids: Any) -> Array:

@@ -38,9 +38,9 @@ def no_bits(bits: Array, first: int) -> Array:
 
 def neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask for each vertex: the parts that it is local to or has a neighbour in."""
-    induced = local.copy()
-    backend.part_edges.neighbours(keys, shift, local, induced, parts)
-    return induced
+    induced_bits = local.copy()
+    backend.part_edges.neighbours(keys, shift, local, induced_bits, parts)
+    return induced_bits
 
 
 def targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, backend: Backend) -> Array:
@@ -52,9 +52,9 @@ def targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, b
 
 def reached_bits(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Propagate bits along the edges, at least one step: a target in G_p gets bit p of its source."""
-    reached = kept.copy()
-    backend.part_edges.reached(keys, shift, induced, reached, parts)
-    return reached
+    bits = kept.copy()
+    backend.part_edges.reached(keys, shift, induced, bits, parts)
+    return bits
 
 
 def held_from(bits: Array, first: int, parts: int) -> list[int]:
@@ -99,9 +99,9 @@ def counts_of(inward: Array, outward: Array) -> tuple[int, int, int]:
 def numbers_of(tails: Array, heads: Array, first: int, part: int, backend: Backend) -> Array:
     """Numbers of a shard's vertices in the part, as `PartEdges.numbered` takes them; its first vertex is `first`."""
     xp, bit = backend.array, _bit(part)
-    inside = (tails & bit) != 0
-    number = (first - 1 + xp.cumsum(inside, dtype="int64")).astype("int32")
-    return xp.where((heads & bit) != 0, number, xp.where(inside, -2 - number, OUTSIDE)).astype("int32", copy=False)
+    mask = (tails & bit) != 0
+    number = (first - 1 + xp.cumsum(mask, dtype="int64")).astype("int32")
+    return xp.where((heads & bit) != 0, number, xp.where(mask, -2 - number, OUTSIDE)).astype("int32", copy=False)
 
 
 def keys_in_part(keys: Array, number: Array, parts: int, shift: int, backend: Backend) -> Array:
@@ -117,9 +117,9 @@ def slabs_of_part(
     keys = merge(slices, 1 << 2 * shift, backend)
     offsets, columns = backend.edges.rows(keys, start << shift, end - start, 1 << shift)
     local = local[start:end]
-    kept = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
-    index = backend.part_edges.columns(keys, shift, start, local, int(kept[-1]))
-    return [(kept, index), (offsets, columns)]
+    local_offsets = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
+    index = backend.part_edges.columns(keys, shift, start, local, int(local_offsets[-1]))
+    return [(local_offsets, index), (offsets, columns)]
 
 
 def block_of_part(

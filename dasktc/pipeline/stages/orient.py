@@ -127,8 +127,8 @@ def facts_of(vectors: list[Array], totals: tuple[int, int, int], cuts: int, back
     counts = backend.vertices.lengths(rows, bins)
     places = []
     if cuts:
-        wanted = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
-        places = backend.array.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
+        targets = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
+        places = backend.array.cumsum(rows, dtype="int64").searchsorted(targets).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
     return Facts(vertices, edges, wedges, lengths, places, backend.processors())
 
@@ -175,8 +175,8 @@ def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Arr
 def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend: Backend) -> Array:
     """Add the out-degrees that oriented edges, which may be cut, contribute to `out_degree`, in place."""
     if isinstance(keys, list):
-        for some in keys:
-            add_sources(out_degree, some, shift, backend)
+        for part_keys in keys:
+            add_sources(out_degree, part_keys, shift, backend)
     else:
         backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
@@ -194,8 +194,8 @@ def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
 
 def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
     """Orient keys, and cut them into the ranges of rows, in one pass."""
-    directed = backend.edges.lazy_oriented(keys, aligned(ranks.rank), shift)
-    return [[slice_of_keys] for slice_of_keys in backend.edges.split(directed, ranks.starts)]
+    lazy_keys = backend.edges.lazy_oriented(keys, aligned(ranks.rank), shift)
+    return [[key_slice] for key_slice in backend.edges.split(lazy_keys, ranks.starts)]
 
 
 def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
@@ -217,8 +217,8 @@ def no_sums(size: int, backend: Backend) -> list[Array]:
 def add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
     """Add what slices of oriented keys contribute to the sums of `no_sums`, in place."""
     # All memory is allocated before anything is added, because a call that lacks memory is repeated.
-    counted = [backend.edges.residues(keys, shift, RESIDUES) for keys in slices]
-    for keys, counts in zip(slices, counted, strict=True):
+    residues = [backend.edges.residues(keys, shift, RESIDUES) for keys in slices]
+    for keys, counts in zip(slices, residues, strict=True):
         add_sources(sums[0], keys, shift, backend)
         sums[1] += counts
     return sums
@@ -240,6 +240,6 @@ def wedges_of(inward: Array, outward: Array, chunk: int = CHUNK) -> int:
     """Σ in·out as an exact Python int: factors are split so that no partial sum exceeds 64 bits."""
     wedges = 0
     for start in range(0, len(inward), chunk):
-        of, by = (vector[start : start + chunk].astype("int64", copy=False) for vector in (inward, outward))
-        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+        ins, outs = (vector[start : start + chunk].astype("int64", copy=False) for vector in (inward, outward))
+        wedges += (int((ins * (outs >> 20)).sum()) << 20) + int((ins * (outs & ((1 << 20) - 1))).sum())
     return wedges

@@ -52,9 +52,9 @@ def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Rea
     InputError
         As `evidence.judge`.
     """
-    noting = [part for part in parts if hasattr(part, "noting")]
-    choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting]
-    samples = [(choice, note.sample(begins)) for (choice, begins), note in zip(choices, notes, strict=True)]
+    noting_parts = [part for part in parts if hasattr(part, "noting")]
+    choices = [(getattr(part, "choice", None), getattr(part, "begins", True)) for part in noting_parts]
+    samples = [(choice, note.sample(is_first)) for (choice, is_first), note in zip(choices, notes, strict=True)]
     judge_all(samples)
     if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
         say_zeros(samples)
@@ -74,12 +74,12 @@ def join_parts(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
     """Join generated parts into larger ones of at most `most` rows: a large part takes as many calls as a small one."""
     if not all(hasattr(part, "joined") for part in parts):
         return tuple(parts)
-    merged = list[Any]()
+    joined_parts = list[Any]()
     for part in parts:
-        fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
-        both = merged[-1].joined(part) if fits else None
-        merged[-1:] = [both] if both else [*merged[-1:], part]
-    return tuple(merged)
+        is_small = joined_parts and joined_parts[-1].rows + part.rows <= most  # type: ignore[attr-defined]
+        union = joined_parts[-1].joined(part) if is_small else None
+        joined_parts[-1:] = [union] if union else [*joined_parts[-1:], part]
+    return tuple(joined_parts)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class NoPart:
 
     def read(self, backend: Backend, upstream: Any = None) -> Frame:
         """Return an empty frame."""
-        none = backend.frame.Series([], dtype="int32" if self.ids == "int" else "str")
-        return backend.frame.DataFrame({"src": none, "dst": none})
+        column = backend.frame.Series([], dtype="int32" if self.ids == "int" else "str")
+        return backend.frame.DataFrame({"src": column, "dst": column})
 
 
 def read_parts(
@@ -104,8 +104,8 @@ def read_parts(
     """
     frames, counts, notes = list[Any](), list[Counts](), list[Notes]()
     for part, upstream in parts:
-        noting, note = noted(part, runs)
-        frame, count = without_loops(backend.read(noting, upstream), backend)
+        noting_part, note = noted(part, runs)
+        frame, count = without_loops(backend.read(noting_part, upstream), backend)
         frames.append(frame)
         counts.append(count)
         notes += [note] if note is not None else []
@@ -155,13 +155,13 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
         rows = rows_of(frame)
         for first in range(0, max(1, rows), most):
             stop = first + most
-            some = ends_between(frame, first, stop) if isinstance(frame, tuple) else frame.iloc[first:stop]
+            chunk = ends_between(frame, first, stop) if isinstance(frame, tuple) else frame.iloc[first:stop]
             if counts is not None:
                 yield counts
-            proper, counts = without_loops(some, backend)
-            if isinstance(proper, tuple):
-                counts = counts._replace(sample=sample_ends(proper, max(1, counts.rows // SAMPLED)))
-            yield proper
+            edges, counts = without_loops(chunk, backend)
+            if isinstance(edges, tuple):
+                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // SAMPLED)))
+            yield edges
     assert counts is not None
     yield counts if notes is None else counts._replace(notes=(notes,))
 
@@ -172,9 +172,9 @@ def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
     if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
         frame, loops, low, high = backend.edges.proper(frame)
         return frame, Counts(rows, loops, Span.of_frame(low, high, rows_of(frame)))
-    proper = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
-    kept = int(proper.sum())
-    return frame if kept == rows else frame[proper].reset_index(drop=True), Counts(rows, rows - kept)
+    mask = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
+    edge_count = int(mask.sum())
+    return frame if edge_count == rows else frame[mask].reset_index(drop=True), Counts(rows, rows - edge_count)
 
 
 def rows_of(frame: Frame) -> int:
@@ -206,7 +206,7 @@ class Span(NamedTuple):
     def measured(cls, frame: Frame) -> Span:
         """The span of a frame of integers, or of a list of frames."""
         if isinstance(frame, list):
-            return cls.of([cls.measured(one) for one in frame])
+            return cls.of([cls.measured(part_frame) for part_frame in frame])
         if not len(frame):
             return cls(0, -1, 0)
         ends = [frame[name].values for name in ("src", "dst")]

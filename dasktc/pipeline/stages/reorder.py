@@ -39,8 +39,8 @@ def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backe
 
 def by_visit(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
     """Ranks sorted by (first visit, dense id), as two stable integer sorts."""
-    by_id = inverse(order, backend).astype("int64")
-    return by_id.take(order_by(len(first) - first.astype("int64").take(by_id), backend))
+    inverse_order = inverse(order, backend).astype("int64")
+    return inverse_order.take(order_by(len(first) - first.astype("int64").take(inverse_order), backend))
 
 
 def by_band_and_visit(
@@ -49,9 +49,9 @@ def by_band_and_visit(
     """Ranks sorted by (out-degree band, first visit, dense id)."""
     size = len(out_degree)
     band = band_of(out_degree, large)
-    by_id = inverse(order, backend).astype("int64")
-    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
-    return by_id.take(order_by(weight, backend))
+    inverse_order = inverse(order, backend).astype("int64")
+    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(inverse_order)
+    return inverse_order.take(order_by(weight, backend))
 
 
 def band_of(out_degree: Array, large: int) -> Array:

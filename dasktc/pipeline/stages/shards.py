@@ -35,17 +35,17 @@ def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
 
 def with_degrees(keys: Array, shift: int, backend: Backend) -> list[Array]:
     """Localise edges, and count the degrees of their vertices among them."""
-    ids, local = localised(keys, shift, backend)
-    return [ids, local, add_degrees(zero_degrees(len(ids), backend), local, shift, backend)]
+    ids, local_keys = localised(keys, shift, backend)
+    return [ids, local_keys, add_degrees(zero_degrees(len(ids), backend), local_keys, shift, backend)]
 
 
 def oriented_locally(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
     """Oriented keys of a partition, the ranks that occur in it, ascending, and the out-degree of each in it."""
     order = rank.argsort()
-    by_rank = oriented(local, inverse(order, backend), shift, backend)
-    sources = add_sources(zero_degrees(len(rank), backend), by_rank, shift, backend)
+    rank_keys = oriented(local, inverse(order, backend), shift, backend)
+    sources = add_sources(zero_degrees(len(rank), backend), rank_keys, shift, backend)
     ranks = rank.take(order)
-    return [relabel(by_rank, ranks, shift, backend), ranks, sources]
+    return [relabel(rank_keys, ranks, shift, backend), ranks, sources]
 
 
 def id_bits(size: int) -> int:
@@ -108,8 +108,8 @@ def cut(values: Array, starts: Any, backend: Backend) -> list[Array]:
 
 
 def _cuts(values: Array, starts: Any, backend: Backend) -> list[int]:
-    wanted = backend.array.asarray(np.asarray(starts, dtype=values.dtype))
-    return [0, *values.searchsorted(wanted).tolist(), len(values)]
+    boundaries = backend.array.asarray(np.asarray(starts, dtype=values.dtype))
+    return [0, *values.searchsorted(boundaries).tolist(), len(values)]
 
 
 def entries_of(ids: Array, part: Array, first: int) -> Array:
@@ -189,8 +189,8 @@ class ValueOps(NamedTuple):
 def sample_values(values: Any, share: float, ops: ValueOps) -> Any:
     """The values whose hashes are below the given share of the hash range, on the host."""
     if share < 1:
-        chosen = ops.hash(values) < np.uint64(share * 2**63)
-        values = values[chosen] if hasattr(values, "dtype") else values.take(np.flatnonzero(chosen))
+        mask = ops.hash(values) < np.uint64(share * 2**63)
+        values = values[mask] if hasattr(values, "dtype") else values.take(np.flatnonzero(mask))
     return on_host(values)
 
 
@@ -221,13 +221,13 @@ def unite(lists: list[Array], backend: Backend) -> Array:
     if backend.name != "cpu":
         return backend.distinct(values)
     values.sort(kind="stable")
-    new = xp.ones(len(values), dtype=bool)
-    xp.not_equal(values[1:], values[:-1], out=new[1:])
-    return values[new]
+    is_first = xp.ones(len(values), dtype=bool)
+    xp.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return values[is_first]
 
 
-def _find(values: Array, among: Array) -> Array:
-    return among.searchsorted(values)
+def _find(values: Array, sorted_values: Array) -> Array:
+    return sorted_values.searchsorted(values)
 
 
 def integers(backend: Backend) -> ValueOps:

@@ -36,19 +36,19 @@ class Pick:
 
     def __call__(self, item: Any) -> list[Any]:
         """Return the keys as arrays that `merge` takes."""
-        made = item if self.make is None else self.make(item)
-        keys = made if isinstance(made, list) else [made]
+        result = item if self.make is None else self.make(item)
+        keys = result if isinstance(result, list) else [result]
         if self.everything:
             return keys
-        picked = [self.backend.edges.between(some, *self.span) for some in keys]
-        return [self.backend.array.concatenate(picked)] if self.joined and len(picked) > 1 else picked
+        slices = [self.backend.edges.between(array, *self.span) for array in keys]
+        return [self.backend.array.concatenate(slices)] if self.joined and len(slices) > 1 else slices
 
 
 def reduce_slices(pair: list[Any], reduce: Callable[..., Any]) -> Any:
     """Reduce the arrays of a pair (arrays, further arguments), and empty it."""
-    arrays, given = pair
+    arrays, arguments = pair
     pair.clear()
-    return reduce(arrays, *given)
+    return reduce(arrays, *arguments)
 
 
 def keys_of_input(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> Array:
@@ -60,9 +60,9 @@ def all_ranges(
     item: Any, make: Callable[[Any], Any] | None, starts: list[int], bound: int, backend: Backend
 ) -> list[list[Array]]:
     """Cut an input before each of `starts`: the arrays of each range."""
-    made = item if make is None else make(item)
-    slices = [cut(keys, starts, bound, backend) for keys in (made if isinstance(made, list) else [made])]
-    return [list(of_range) for of_range in zip(*slices, strict=True)]
+    result = item if make is None else make(item)
+    slices = [cut(keys, starts, bound, backend) for keys in (result if isinstance(result, list) else [result])]
+    return [list(range_slices) for range_slices in zip(*slices, strict=True)]
 
 
 def reduce_range(
@@ -84,9 +84,9 @@ def cut_input(
     item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: Backend, *shared: Any
 ) -> list[Array]:
     """Cut an input, or the keys made of it, before each of `starts`."""
-    made = item if keys is None else keys(item, *shared)
+    array = item if keys is None else keys(item, *shared)
     del item
-    return cut(made, starts, bound, backend)
+    return cut(array, starts, bound, backend)
 
 
 def cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Backend) -> list[Array]:
@@ -113,8 +113,11 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
     """
     if count == 1 or not sum(map(len, samples)):
         return []
-    each = [np.full(len(of), weight / max(1, len(of))) for of, weight in zip(samples, weights, strict=True)]
-    keys, weight = np.concatenate(samples), np.concatenate(each)
+    sample_weights = [
+        np.full(len(sample_keys), weight / max(1, len(sample_keys)))
+        for sample_keys, weight in zip(samples, weights, strict=True)
+    ]
+    keys, weight = np.concatenate(samples), np.concatenate(sample_weights)
     order = np.argsort(keys, kind="stable")
     sums = weight.take(order).cumsum()
     places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")

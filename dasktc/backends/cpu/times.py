@@ -12,11 +12,11 @@ select a counter.
 # every stream row against the places of row u's entries       1.4       2.2  659 M entries, 1.2 ns each
 # against bits, row u's times in a dense vector                1.2       2.0  15 ns a triangle: without a branch, but
 #                                                                             the times are in no near cache
-# times of the stream row prefetched 12 triangles ahead        1.6       1.9  no gain beyond the noise
+# times of the stream row prefetched 12 triangles ahead       less       1.9  no gain beyond the noise
 # the shorter list, edges grouped by v (`edge_values`)         1.0       1.8  0.34 beside 0.24 at scale 16; 12 bytes for
 #                                                                             each deferred edge, and two more kernels
 # both lists walked in step                                    3.0       5.1
-# bits, bit lengths by the exponent of a float64               1.3       3.9  the conversion of unsigned numbers is slow
+# bits, bit lengths by the exponent of a float64                 -       3.9  the conversion of unsigned numbers is slow
 
 from __future__ import annotations
 

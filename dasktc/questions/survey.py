@@ -35,7 +35,6 @@ from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice, option
 
 __all__ = [
-    "PAIRS",
     "Batch",
     "TaskArrays",
     "Visitor",

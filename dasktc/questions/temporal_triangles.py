@@ -3,19 +3,24 @@
 Of the times t1 <= t2 <= t3 of a triangle's edges, the opening time is t2 - t1, after which two edges form a wedge, and
 the closing time t3 - t1, after which the triangle is closed. They are counted in powers of two, as in the survey of
 Steil et al., "TriPoll: Computing surveys of triangles in massive-scale temporal graphs with metadata", SC'21.
+The kernel is `backends.cpu.times`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dasktc.backends.cpu.sizes import times_bytes
+from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
+from dasktc.executors.base import Fold
 from dasktc.executors.progress.tracker import Progress
-from dasktc.questions.survey import PAIRS, Batch, edge_columns, survey
+from dasktc.questions.sums import SUM
+from dasktc.questions.survey import TaskArrays, edge_columns, over_tasks
 from dasktc.summary import Rows, Summarised
 
 if TYPE_CHECKING:
@@ -23,10 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TemporalTriangles", "temporal_triangles"]
 
-BINS = 65
-"""Times of 0, and those from each power of two below 2^64 to the next."""
-MANTISSA, EXPONENT = 52, 1022
-"""Bits of a float64 below its exponent, and the exponent of one half there."""
+Array = Any
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,31 +60,19 @@ class TemporalTriangles(Summarised):
 
 
 @dataclass(frozen=True)
-class _Times:
-    """The function of the survey: counts by bins, and the triangles within the window behind them."""
+class TimeCounts:
+    """The visitor that counts triangles by the bit lengths of their times, and behind those the ones in the window."""
 
-    name: str
-    window: int | None
+    window: int
+    fold: ClassVar[Fold[Any]] = SUM
 
-    def __call__(self, batch: Batch) -> Any:
-        a, b, c = (batch[f"{self.name}_{pair}"] for pair in PAIRS)
-        first, third = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
-        second = a ^ b ^ c ^ first ^ third
-        first, second, third = (time.view(np.uint64) for time in (first, second, third))
-        opening, closing = second - first, third - first  # of 64-bit integers: unsigned, for they may need all bits
-        within = 0 if self.window is None else int((closing <= np.uint64(self.window)).sum())
-        bins = _bin_of(opening) * BINS + _bin_of(closing)
-        return np.append(np.bincount(bins, minlength=BINS * BINS), within)
+    def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
+        """Count the triangles of a task."""
+        from dasktc.backends.cpu.times import time_counts  # loads Numba: only when needed
 
-
-def _bin_of(times: Any) -> Any:
-    """Return 0 for a time of 0, else one more than the exponent of its power of two."""
-    bins = (times.astype(np.float64).view(np.int64) >> MANTISSA) - EXPONENT
-    np.maximum(bins, 0, out=bins)
-    if len(times) and int(times.max()) >> MANTISSA:
-        shift = (bins - 1).clip(0).astype(np.uint64)
-        bins -= (bins > MANTISSA) & (times >> shift == 0)  # those that were rounded up to the next power of two
-    return bins
+        ((of_index, of_table, of_stream),) = arrays.edges
+        counts, within, wedges = time_counts(task, (of_index, of_table, of_stream), self.window)
+        return np.append(counts, within), int(counts.sum()), wedges
 
 
 def temporal_triangles(
@@ -90,6 +80,8 @@ def temporal_triangles(
 ) -> TemporalTriangles:
     """Count triangles by the times of their edges; see `Graph.temporal_triangles`."""
     import pandas as pd
+
+    from dasktc.backends.cpu.times import BINS
 
     column = edge_columns(graph, [time])[time]
     if column.dtype != "int64":
@@ -101,7 +93,11 @@ def temporal_triangles(
     ):
         raise InputError(f"window={shown(window)} is no time: give an integer from 0, in the unit of {shown(time)}")
     window = None if window is None else int(window)
-    *counts, within = survey(graph, _Times(time, window), [time], progress=progress).tolist()
+    visitor, sums = TimeCounts(window or 0), np.zeros(BINS * BINS + 1, np.int64)
+    nbytes = times_bytes(int(graph.prepared.sizes.columns.max()))
+    for of_task in over_tasks(graph, "temporal triangles", visitor, [], [column], nbytes, progress):
+        sums = SUM.combine([sums, of_task])
+    *counts, within = sums.tolist()
     least = [0, *(1 << exponent for exponent in range(BINS - 1))]
     rows = [(least[place // BINS], least[place % BINS], count) for place, count in enumerate(counts) if count]
     opening, closing, triangles = zip(*rows, strict=True) if rows else ((), (), ())

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.questions.temporal_triangles import _bin_of
 from tests.questions.test_survey import PLANS, REORDERS, triangles_of
 from tests.support import oracle
 from tests.support.keywords import keywords
@@ -94,8 +93,13 @@ def test_any_multigraph(frame, plan, reorder, repeats, threads):
         assert {edge: categories[code] for edge, code in kinds.items()} == {edge: values[1][edge] for edge in kinds}
 
 
-@given(rows_of(oracle.multigraphs()), st.sampled_from(PLANS), st.sampled_from(REORDERS))
-def test_signed_and_temporal_triangles(frame, plan, reorder):
+@given(
+    rows_of(oracle.multigraphs()),
+    st.sampled_from(PLANS),
+    st.sampled_from(REORDERS),
+    st.integers(0, 2**64 - 1) | st.sampled_from([0, 7, 2**64 - 1]),
+)
+def test_signed_and_temporal_triangles(frame, plan, reorder, window):
     graph = prepared(frame, {"sign": "min", "time": "max"}, reorder=reorder, **plan)
     signs, times = edges_of(frame, "sign", "min"), edges_of(frame, "time", "max")
     triangles = [
@@ -109,9 +113,9 @@ def test_signed_and_temporal_triangles(frame, plan, reorder):
         "unbalanced": negative[1] + negative[3],
     }
     spans = [sorted(times[edge] for edge in triangle) for triangle in triangles]
-    temporal = graph.temporal_triangles("time", window=7)
+    temporal = graph.temporal_triangles("time", window=window)
     assert temporal.triangles == len(triangles)
-    assert temporal.within == sum(last - first <= 7 for first, _, last in spans)
+    assert temporal.within == sum(last - first <= window for first, _, last in spans)
     expected = Counter((power(second - first), power(last - first)) for first, second, last in spans)
     assert {(row.opening, row.closing): row.triangles for row in temporal.histogram.itertuples()} == expected
 
@@ -119,11 +123,6 @@ def test_signed_and_temporal_triangles(frame, plan, reorder):
 def power(time):
     """The largest power of two up to a time; 0 of 0."""
     return 1 << (time.bit_length() - 1) if time else 0
-
-
-def test_bins_of_times():
-    times = [0, 1, 2, 3, 4, 2**53 - 1, 2**53, 2**54 - 1, 2**54, 2**63 - 1, 2**63, 2**64 - 1]
-    assert _bin_of(np.array(times, np.uint64)).tolist() == [time.bit_length() for time in times]
 
 
 @pytest.mark.parametrize("repeats", REDUCED)

@@ -265,6 +265,10 @@ MUTANTS = [
     # kernels of the CPU
     Mutant("trust-deep", "bucket_depth", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "backends/cpu/test_sizes.py", "half_empty"),
     Mutant("trust-small", "insert", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "backends/cpu/test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
+    Mutant("times-middle", "cpu.times._count", "min(max(low, c), high)", "max(low, c)", "backends/cpu/test_times.py", "shape or length"),
+    Mutant("times-signed", "cpu.times._count", "return closing <= window", "return np.int64(closing) <= np.int64(window)", "backends/cpu/test_times.py", "shape or length"),
+    Mutant("times-row", "by_times", "        clear(bits, table_columns, table[u], table[u + 1])\n", "", "backends/cpu/test_times.py", "shape"),
+    Mutant("times-bytes", "times_bytes", "17 * columns", "9 * columns", "backends/cpu/test_times.py", "memory"),
     Mutant("visit-bytes", "cpu.sizes.visit_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "backends/cpu/test_visit.py", "visits_take"),
     Mutant("deferred", "sizes", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),
     Mutant("hub-reach", "hub.by_rows", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "system/test_past_32_bits.py", "put_off_may_stand_far"),

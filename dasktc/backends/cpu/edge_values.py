@@ -26,7 +26,7 @@ from dasktc.backends.cpu.intersect import Triple, before, columns_end, length, l
 from dasktc.backends.cpu.jit import Bytes, Int32s, Int64s, Kernel, Reals, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["codes", "sums"]
+__all__ = ["codes", "common_entries", "set_entries", "sums"]
 
 SHORT = 16
 """Longest row that is always streamed, because setting its bits would take longer."""
@@ -38,7 +38,7 @@ Arrays = tuple[Array, Array, Array]
 
 
 @inlined
-def _set(bits: Array, vector: Array, columns: Array, values: Array, first: Any, last: Any) -> None:
+def set_entries(bits: Array, vector: Array, columns: Array, values: Array, first: Any, last: Any) -> None:
     """Set the bits and values of a list's entries."""
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -47,7 +47,7 @@ def _set(bits: Array, vector: Array, columns: Array, values: Array, first: Any, 
 
 
 @inlined
-def _common(bits: Array, columns: Array, first: Any, last: Any, places: Array) -> Any:
+def common_entries(bits: Array, columns: Array, first: Any, last: Any, places: Array) -> Any:
     """Note the places of the entries whose bit is set, without a branch on the data; return their number."""
     count = U(0)
     for q in range(U(first), U(last)):
@@ -100,7 +100,7 @@ def _by_rows(
         first, last = table[u], table[u + 1]
         if first == last or index[u] == index[u + 1]:
             continue
-        _set(bits, vector, table_columns, of_table, first, last)
+        set_entries(bits, vector, table_columns, of_table, first, last)
         cut, at_u = first, 0.0
         for p in range(U(index[u]), U(index[u + 1])):
             v = np.int64(index_columns[p])
@@ -111,7 +111,7 @@ def _by_rows(
             if b > a and b > SHORT:
                 waiting[v] += 1
                 continue
-            count = _common(bits, stream_columns, row, row + b, places)
+            count = common_entries(bits, stream_columns, row, row + b, places)
             if third is not None:
                 total = _products(vector, stream_columns, of_stream, places, count, of_index[p], third)
                 at_u += total
@@ -156,13 +156,13 @@ def _by_columns(
     for v in range(len(ends)):
         if ends[v] == place:
             continue
-        _set(bits, vector, stream_columns, of_stream, stream[v], stream[v + 1])
+        set_entries(bits, vector, stream_columns, of_stream, stream[v], stream[v + 1])
         at_v = 0.0
         while place < ends[v]:
             u, of_edge = np.int64(rows[U(place)]), of_index[U(edges[U(place)])]
             first = table[u]
             last = _cut(table_columns, first, table[u + 1], v + shift)
-            count = _common(bits, table_columns, first, last, places)
+            count = common_entries(bits, table_columns, first, last, places)
             if third is not None:
                 total = _products(vector, table_columns, of_table, places, count, of_edge, third)
                 at_row[u] += total

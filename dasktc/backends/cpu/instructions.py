@@ -9,7 +9,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["LEVELS", "LOWER", "add_common", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros"]
+__all__ = [
+    "LEVELS", "LOWER", "add_common", "bit_length", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros",
+]  # fmt: skip
 
 LANES = 8
 """64-bit words in a vector, which is a block of 512 ids."""
@@ -40,6 +42,16 @@ def trailing_zeros(_: Any, word: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), generate
+
+
+@_instruction
+def bit_length(_: Any, word: Any) -> Any:
+    """Number of bits up to the highest set bit of a 64-bit word; 0 of 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.sub(args[0].type(64), builder.ctlz(args[0], ir.IntType(1)(0)))
 
     return types.uint64(types.uint64), generate
 

@@ -38,6 +38,7 @@ __all__ = [
     "count_search",
     "count_trust",
     "counting",
+    "frozen",
     "insert",
     "last_not_above",
     "length",
@@ -101,10 +102,11 @@ def triple(task: BlockTask) -> Triple:
 
 def arrays_of(block: OrientedCSR) -> tuple[Array, Array]:
     """Read-only views of a block's offsets and columns, as `Triple` has them."""
-    return _frozen(block.offsets, np.int64), _frozen(block.columns, np.int32)
+    return frozen(block.offsets, np.int64), frozen(block.columns, np.int32)
 
 
-def _frozen(array: Array, dtype: Any) -> Array:
+def frozen(array: Array, dtype: Any) -> Array:
+    """A read-only view of an array; of a copy if it is not contiguous, not aligned, or of another type."""
     view = np.require(array, dtype, ("C", "A")).view()
     view.flags.writeable = False
     return view

@@ -26,6 +26,7 @@ __all__ = [
     "hub_count",
     "most_deferred",
     "support_bytes",
+    "times_bytes",
     "visit_bytes",
 ]
 
@@ -142,3 +143,8 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 def visit_bytes(edges: int, columns: int) -> int:
     """Bytes that a visit of a task's triangles allocates beside its blocks; see `requirements.support_bytes`."""
     return 4 * edges + 5 * columns
+
+
+def times_bytes(columns: int) -> int:
+    """Upper bound of the bytes that `times.time_counts` allocates: a bit, a time and a place a column, and counters."""
+    return 17 * columns + (1 << 19)

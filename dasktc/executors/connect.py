@@ -439,7 +439,7 @@ def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
             with _main_guarded(), _starting(number), warnings.catch_warnings(), _keeping_memory():
                 warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCluster(
-                    local_directory=opened.enter_context(_folder_of_workers()),
+                    local_directory=stack.enter_context(_folder_of_workers()),
                     n_workers=number,
                     threads_per_worker=1,
                     dashboard_address=f"127.0.0.1:{_free_port(8787)}",

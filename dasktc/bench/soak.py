@@ -32,7 +32,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -409,16 +409,20 @@ def signalled(case: Known, client: Any, backend: str, folder: Path, draw: random
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--quiet", "--checkpoint", str(checkpoint)]
     command += ["--backend", backend, "--partition", "hash2d", "--parts", "3", "--kernel", KERNELS_OF_FILES[backend]]
     try:
-        running = [
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)
-        ]
-        time.sleep(draw.uniform(0, 3))
-        for program in running:
-            program.send_signal(getattr(signal, draw.choice(SIGNALS)))
-        for program in running:
-            output, _ = program.communicate(timeout=600)
-            if program.returncode == 0:
-                _check(int(output), case, "a program that was signalled too late")
+        with ExitStack() as stack:  # leaves no program behind where a count is wrong
+            programs = [
+                stack.enter_context(
+                    subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                )
+                for _ in range(2)
+            ]
+            time.sleep(draw.uniform(0, 3))
+            for program in programs:
+                program.send_signal(getattr(signal, draw.choice(SIGNALS)))
+            for program in programs:
+                output, _ = program.communicate(timeout=600)
+                if program.returncode == 0:
+                    _check(int(output), case, "a program that was signalled too late")
         last = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         if last.returncode and os.strerror(errno.ENOSPC) in last.stderr:  # the disk was filled just then
             raise DasktcError(last.stderr.strip())

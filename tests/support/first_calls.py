@@ -143,8 +143,11 @@ def in_dask(names):
 
 def on_a_worker(names):
     """In tasks of one worker with eight threads, in a process of its own or, as here, in this one."""
+    import dask
     from distributed import Client
 
+    # Dask's profiler walks frames of running threads, which in CPython 3.11 may end the process at this switch interval
+    dask.config.set({"distributed.worker.profile.enabled": False})
     with Client(processes=False, n_workers=1, threads_per_worker=THREADS, dashboard_address=None) as client:
         return client.gather([client.submit(asked, name, pure=False) for name in names])
 

@@ -308,12 +308,7 @@ class DaskExecutor(Executor):
         self.store.after_tasks(self.ask_workers)
 
     def fold_unordered(
-        self,
-        stage: str,
-        function: Function,
-        calls: ArgumentLists,
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold[Any],
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Function, fold: Fold[Any]
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Run the calls as `map_unordered` does; only their small results come to the client.
 

@@ -68,12 +68,7 @@ class Answers:
         return 2 * nbytes
 
     def fold_unordered(
-        self,
-        stage: str,
-        function: Function,
-        calls: ArgumentLists,
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold[Any],
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Function, fold: Fold[Any]
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Make calls as `Executor.map_unordered` does, and combine the large arrays that they return, where they are.
 
@@ -191,12 +186,7 @@ class WorkersAnswers(Answers):
         return self.executor.replicated(stage, function, *args)
 
     def fold_unordered(
-        self,
-        stage: str,
-        function: Function,
-        calls: ArgumentLists,
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold[Any],
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Function, fold: Fold[Any]
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Combine arrays on workers, as soon as they are made."""
         return self.executor.fold_unordered(stage, function, calls, keys, fold)

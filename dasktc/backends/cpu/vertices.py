@@ -47,7 +47,7 @@ def _inverse(order: ConstInt32s, rank: Int32s) -> None:
 def _totals(degree: ConstInt32s, rank: ConstInt32s, outward: ConstInt32s) -> tuple[int, int, int, int, int]:
     vertices = edges = longest = high = low = 0
     for v in range(U(len(degree))):
-        out = np.int64(outward[U(rank[v])])
+        out = int(outward[U(rank[v])])
         inward = degree[v] - out
         vertices += degree[v] > 0
         edges += out

@@ -140,12 +140,12 @@ class Edges(Protocol):
     def ranges(self) -> int: ...  # noqa: D102
 
     def proper(self, frame: Any) -> tuple[Any, int, int, int]:
-        """Look for loops in an edge frame of integers, or on a device in a pair of arrays.
+        """Look for loops in an edge frame of integers.
 
         Returns
         -------
-        frame : frame, or (src, dst)
-            The given one without its loops. On a device both arrays, loops included.
+        frame : frame
+            The given one without its loops; on a device the given one itself.
         loops : int
         low, high : int
             The smallest and the largest id of the other edges; low > high where there are none.
@@ -404,8 +404,8 @@ class Backend:
     array : module
         The array module of everything after reading: numpy or cupy.
     read : callable (part, upstream) -> frame
-        Reads a part of a source (`io.source.Part`) to a frame of `frame`, on a device perhaps to two arrays of
-        integers.
+        Reads a part of a source (`io.source.Part`) to a frame of `frame`. Columns of integers are the arrays that the
+        part has made, without a copy.
     text : TextIds
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.

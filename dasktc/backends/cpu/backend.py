@@ -98,7 +98,8 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
-    return pd.DataFrame(dict(zip(("src", "dst"), make_edges(np, edges.CHUNK, recipe, first, last), strict=True)))
+    src, dst = make_edges(np, edges.CHUNK, recipe, first, last)
+    return pd.DataFrame({"src": src, "dst": dst}, copy=False)
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:

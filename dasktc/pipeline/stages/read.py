@@ -16,8 +16,8 @@ from dasktc.options import Ids
 from dasktc.pipeline.stages.id_maps import arrays_of
 
 __all__ = [
-    "SAMPLED", "Counts", "NoPart", "Span", "ends_between", "join_parts", "judged", "noted", "part_size", "read_chunks",
-    "read_parts", "rows_of", "sample_ends", "slices_of_ends", "slices_of_rows", "without_loops",
+    "SAMPLED", "Counts", "NoPart", "Span", "join_parts", "judged", "noted", "part_size", "read_chunks", "read_parts",
+    "sample_ends", "slices_of_rows", "without_loops",
 ]  # fmt: skip
 
 Array = Any
@@ -126,13 +126,7 @@ def sample_ends(frame: Frame, step: int) -> Array:
 def slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
     """Slice a frame into views of at most `most` rows."""
     for first in range(0, max(1, len(frame)), most):
-        yield frame.iloc[first : first + most]
-
-
-def slices_of_ends(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
-    """Slice a pair of arrays into views of at most `most` edges."""
-    for first in range(0, len(ends[0]), most):
-        yield ends_between(ends, first, first + most)
+        yield frame if len(frame) <= most else frame.iloc[first : first + most]
 
 
 def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
@@ -152,14 +146,11 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
     counts: Counts | None = None
     chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
     for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
-        rows = rows_of(frame)
-        for first in range(0, max(1, rows), most):
-            stop = first + most
-            chunk = ends_between(frame, first, stop) if isinstance(frame, tuple) else frame.iloc[first:stop]
+        for chunk in slices_of_rows(frame, most):
             if counts is not None:
                 yield counts
             edges, counts = without_loops(chunk, backend)
-            if isinstance(edges, tuple):
+            if backend.on_device and counts.span is not None:
                 counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // SAMPLED)))
             yield edges
     assert counts is not None
@@ -168,26 +159,13 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
 
 def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
     """Drop a frame's loops where its backend does not keep them, and count rows and loops."""
-    rows = rows_of(frame)
-    if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
+    rows = len(frame)
+    if frame["src"].dtype.kind in "iu":
         frame, loops, low, high = backend.edges.proper(frame)
-        return frame, Counts(rows, loops, Span.of_frame(low, high, rows_of(frame)))
+        return frame, Counts(rows, loops, Span.of_frame(low, high, len(frame)))
     mask = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     edge_count = int(mask.sum())
     return frame if edge_count == rows else frame[mask].reset_index(drop=True), Counts(rows, rows - edge_count)
-
-
-def rows_of(frame: Frame) -> int:
-    """Number of rows of a frame, or of a pair of arrays."""
-    return len(frame[0] if isinstance(frame, tuple) else frame)
-
-
-def ends_between(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
-    """Both columns of a range of rows, from a frame or from a pair of arrays."""
-    if isinstance(frame, tuple):
-        return frame[0][start:stop], frame[1][start:stop]
-    rows = frame.iloc[start:stop]
-    return rows["src"], rows["dst"]
 
 
 class Span(NamedTuple):
@@ -209,7 +187,7 @@ class Span(NamedTuple):
             return cls.of([cls.measured(part_frame) for part_frame in frame])
         if not len(frame):
             return cls(0, -1, 0)
-        ends = [frame[name].values for name in ("src", "dst")]
+        ends = arrays_of(frame)
         return cls(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
 
     @classmethod

@@ -58,7 +58,9 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     src, dst = columns(pairs)
     facts, ends = edges.facts(src, dst), (src, dst)
     if len(pairs) and abs(src).max() < 2**31:
-        ends, *read = edges.proper(pd.DataFrame({"src": src, "dst": dst}))
+        frame = pd.DataFrame({"src": src, "dst": dst})
+        found, *read = edges.proper(frame)
+        assert found is frame
         assert tuple(read) == facts
     assert list(zip(*(end.tolist() for end in edges.without_loops(*ends)), strict=True)) == proper
     assert facts.loops == len(pairs) - len(proper)

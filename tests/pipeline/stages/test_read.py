@@ -13,11 +13,7 @@ from tests.support.slow_pipeline import CPU, frame_of
 
 
 def rows(frames):
-    return [
-        row
-        for frame in frames
-        for row in zip(frame["src"].tolist(), frame["dst"].tolist(), strict=True)
-    ]
+    return [row for frame in frames for row in zip(frame["src"].tolist(), frame["dst"].tolist(), strict=True)]
 
 
 @given(st.lists(multigraphs() | text_multigraphs(), min_size=1, max_size=3), st.integers(1, 4), st.integers(1, 9))

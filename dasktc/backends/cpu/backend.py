@@ -98,7 +98,10 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
-    src, dst = make_edges(np, edges.CHUNK, recipe, first, last)
+    return _wrap(*make_edges(np, edges.CHUNK, recipe, first, last))
+
+
+def _wrap(src: Array, dst: Array) -> pd.DataFrame:
     return pd.DataFrame({"src": src, "dst": dst}, copy=False)
 
 
@@ -122,6 +125,7 @@ BACKEND = Backend(
     frame=pd,
     array=np,
     read=_read,
+    wrap=_wrap,
     text=TextIds(text.unite, text.ascending, text.dense, text.arrow, text.arrow),
     distinct=_distinct,
     lookup=_lookup,

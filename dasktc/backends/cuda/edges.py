@@ -99,9 +99,9 @@ class DeviceEdges:
 
     # raw edges
 
-    def proper(self, frame: Any) -> tuple[Any, int, int, int]:
-        """The frame of all edges, loops included; how many are loops, and the range of the other edges' ids."""
-        return frame, *self.facts(frame["src"].values, frame["dst"].values)
+    def proper(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], int, int, int]:
+        """Both ends of all edges, loops included; how many are loops, and the range of the other edges' ids."""
+        return (src, dst), *self.facts(src, dst)
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends of all edges that are not loops."""

@@ -17,7 +17,7 @@ from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
 from dasktc.backends.protocol import Backend
 
-__all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite"]
+__all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite", "wrap"]
 
 CHUNK = 1 << 22
 """Ids that are narrowed in one step."""
@@ -44,16 +44,16 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
     on_device = getattr(part, "read_on_device", None)
     read = None if on_device is None else on_device(backend, upstream)
     if isinstance(read, tuple):
-        return _frame(*_unless_borrowed(part, *read))
+        return wrap(*_unless_borrowed(part, *read))
     frame = part.read(host, upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
-        return frame if read is not None else _frame(*map(column_of, columns))
-    return _frame(*_unless_borrowed(part, *(column.values for column in columns)))
+        return frame if read is not None else wrap(*map(column_of, columns))
+    return wrap(*_unless_borrowed(part, *(column.values for column in columns)))
 
 
-def _frame(src: Any, dst: Any) -> Any:
-    """The frame of two columns on the device, which wraps contiguous arrays without a copy."""
+def wrap(src: Any, dst: Any) -> Any:
+    """Make the frame of two columns on the device; it shares the memory of contiguous arrays."""
     return cudf.DataFrame({"src": src, "dst": dst})
 
 

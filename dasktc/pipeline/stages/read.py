@@ -102,25 +102,26 @@ def read_parts(
 
     Each part comes with the value that it is made of, or None.
     """
-    frames, counts, notes = list[Any](), list[Counts](), list[Notes]()
+    frames, counts, arrays, notes = list[Any](), list[Counts](), list[Any](), list[Notes]()
     for part, upstream in parts:
         noting_part, note = noted(part, runs)
-        frame, count = without_loops(backend.read(noting_part, upstream), backend)
+        frame, ends, count = without_loops(backend.read(noting_part, upstream), backend)
         frames.append(frame)
+        arrays.append(ends)
         counts.append(count)
         notes += [note] if note is not None else []
     spans, total = [count.span for count in counts if count.span is not None], sum(count.rows for count in counts)
     span = sample = None
     step = step_of(total)
     if len(spans) == len(counts):
-        span, sample = Span.of(spans), np.concatenate([sample_ends(frame, step) for frame in frames], axis=1)
+        span, sample = Span.of(spans), np.concatenate([sample_ends(ends, step) for ends in arrays], axis=1)
     facts = Counts(total, sum(count.loops for count in counts), span, sample, tuple(notes))
     return frames[0] if len(frames) == 1 else frames, facts
 
 
-def sample_ends(frame: Frame, step: int) -> Array:
-    """Both ends of every `step`-th edge of a frame of integers, on the host."""
-    return np.stack([on_host(end[::step]).astype("int64") for end in arrays_of(frame)])
+def sample_ends(ends: tuple[Array, Array], step: int) -> Array:
+    """Both ends of every `step`-th edge, on the host."""
+    return np.stack([on_host(end[::step]).astype("int64") for end in ends])
 
 
 def slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
@@ -149,23 +150,28 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
         for chunk in slices_of_rows(frame, most):
             if counts is not None:
                 yield counts
-            edges, counts = without_loops(chunk, backend)
-            if backend.on_device and counts.span is not None:
-                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // SAMPLED)))
+            edges, ends, counts = without_loops(chunk, backend)
+            if backend.on_device and ends is not None:
+                counts = counts._replace(sample=sample_ends(ends, max(1, counts.rows // SAMPLED)))
             yield edges
     assert counts is not None
     yield counts if notes is None else counts._replace(notes=(notes,))
 
 
-def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
-    """Drop a frame's loops where its backend does not keep them, and count rows and loops."""
-    rows = len(frame)
-    if frame["src"].dtype.kind in "iu":
-        frame, loops, low, high = backend.edges.proper(frame)
-        return frame, Counts(rows, loops, Span.of_frame(low, high, len(frame)))
-    mask = (frame["src"] != frame["dst"]).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
+def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, tuple[Array, Array] | None, Counts]:
+    """Drop a frame's loops where its backend does not keep them, and count rows and loops.
+
+    With the frame come the arrays of its columns, where ids are integers: a GPU's are taken out of it in 0.1 ms.
+    """
+    rows, src, dst = len(frame), frame["src"], frame["dst"]
+    if src.dtype.kind in "iu":
+        ends, loops, low, high = backend.edges.proper(src.values, dst.values)
+        frame = frame if len(ends[0]) == rows else backend.wrap(*ends)
+        return frame, ends, Counts(rows, loops, Span.of_frame(low, high, len(frame)))
+    mask = (src != dst).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     edge_count = int(mask.sum())
-    return frame if edge_count == rows else frame[mask].reset_index(drop=True), Counts(rows, rows - edge_count)
+    counts = Counts(rows, rows - edge_count)
+    return frame if edge_count == rows else frame[mask].reset_index(drop=True), None, counts
 
 
 class Span(NamedTuple):

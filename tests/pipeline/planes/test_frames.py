@@ -21,7 +21,7 @@ from dasktc.io.source import ReadOptions
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.workers import WorkersPlane
-from dasktc.pipeline.stages.read import slices_of_rows
+from dasktc.pipeline.stages.read import slices_of_rows, without_loops
 from tests.support.emulation import cudf_strict
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import skewed_edges, source_of, tuned
@@ -171,6 +171,7 @@ def test_frames_are_the_memory_of_the_arrays(monkeypatch):
 def copies_of_a_device():
     """What frames of CuPy arrays, their slices, and Dask's measure of them are not as they should be; none."""
     import cupy
+    import distributed  # noqa: F401  (then results are registered with Dask)
     from dask.sizeof import sizeof
 
     backend, faults = get_backend("cuda"), []
@@ -179,13 +180,13 @@ def copies_of_a_device():
     frame = backend.read(DevicePart(src, dst, "a test", "a copy"), None)
     if cupy.get_default_memory_pool().used_bytes() != used:
         faults.append("memory was allocated")
-    proper = backend.edges.proper(frame)[0]
+    proper = without_loops(frame, backend)[0]
     piece = list(slices_of_rows(frame, 300))[2]
     for name, array in (("src", src), ("dst", dst)):
         for offset, table in ((0, frame), (0, proper), (600, piece)):
             if table[name].values.data.ptr != array.data.ptr + 4 * offset or table[name].dtype != "int32":
                 faults.append(f"{name} from row {offset} is a copy")
-    if sizeof(Measured(frame, None)) != 8 * len(src):
+    if not 0 <= sizeof(Measured(frame, None)) - 8 * len(src) < 100:
         faults.append(f"Dask's measure is {sizeof(Measured(frame, None))}")
     make, made = backend.make, []
     object.__setattr__(backend, "make", lambda *given: made.append(make(*given)) or made[-1])

@@ -21,7 +21,7 @@ class Series:
         if isinstance(data, Series):
             data = data._held
         elif isinstance(data, cp.ndarray):
-            data = data._held
+            data = data._lies  # wrapped, which is no work on a stream
         elif not isinstance(data, (list, pa.Array, pa.ChunkedArray, np.ndarray, pd.Series)):
             raise TypeError(f"a column is made of {type(data)}")
         if isinstance(data, (pa.Array, pa.ChunkedArray)):

@@ -42,8 +42,10 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         """Pickle a frame of integers as its columns, which are arrays; cuDF itself pickles one of text, on the host."""
-        if isinstance(value, cudf.DataFrame) and all(value[name].dtype.kind in "iu" for name in value.columns):
-            return _frame, ([(name, value[name].values) for name in value.columns],)
+        if isinstance(value, cudf.DataFrame):
+            columns = [(name, value[name]) for name in value.columns]  # made anew at each access
+            if all(column.dtype.kind in "iu" for _, column in columns):
+                return _frame, ([(name, column.values) for name, column in columns],)
         return NotImplemented
 
 

@@ -80,4 +80,4 @@ def _measure_frames() -> None:
 
     @sizeof.register(get_backend("cuda").frame.DataFrame)
     def sizeof_frame(frame: Any) -> int:
-        return sum(int(frame[name].memory_usage(index=False)) for name in frame.columns)
+        return sum(int(frame[name].memory_usage(index=False)) for name in frame)

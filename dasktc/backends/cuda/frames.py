@@ -12,12 +12,13 @@ from typing import Any
 import cudf
 import cupy as cp
 import numpy as np
+import pylibcudf
 
 from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
 from dasktc.backends.protocol import Backend
 
-__all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite", "wrap"]
+__all__ = ["arrow_of", "ascending", "column_of", "dense", "frame_of_arrays", "narrowed", "read", "unite", "wrap"]
 
 CHUNK = 1 << 22
 """Ids that are narrowed in one step."""
@@ -48,13 +49,26 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
     frame = part.read(host, upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
-        return frame if read is not None else wrap(*map(column_of, columns))
+        return (
+            frame
+            if read is not None
+            else cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
+        )
     return wrap(*_unless_borrowed(part, *(column.values for column in columns)))
 
 
-def wrap(src: Any, dst: Any) -> Any:
-    """Make the frame of two columns on the device; it shares the memory of contiguous arrays."""
-    return cudf.DataFrame({"src": src, "dst": dst})
+def wrap(src: Array, dst: Array) -> Any:
+    """Make the edge frame of two contiguous arrays, which share their memory with it."""
+    return frame_of_arrays({"src": src, "dst": dst})
+
+
+def frame_of_arrays(columns: dict[str, Array]) -> Any:
+    """Make a frame of contiguous arrays, which share their memory with it.
+
+    The constructor of cuDF takes longer, because it has pandas find the type of the columns' names.
+    """
+    table = pylibcudf.Table([pylibcudf.Column.from_cuda_array_interface(column) for column in columns.values()])
+    return cudf.DataFrame.from_pylibcudf(table, {"columns": [*columns]})
 
 
 def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:

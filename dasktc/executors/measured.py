@@ -78,6 +78,8 @@ def _measure_frames() -> None:
     """Register the bytes of cuDF frames with Dask, as dask-cudf does: else each would count as a small object."""
     from dask.sizeof import sizeof
 
-    @sizeof.register(get_backend("cuda").frame.DataFrame)
-    def sizeof_frame(frame: Any) -> int:
-        return sum(int(frame[name].memory_usage(index=False)) for name in frame)
+    sizeof.register(get_backend("cuda").frame.DataFrame, _bytes_of)
+
+
+def _bytes_of(frame: Any) -> int:
+    return sum(int(frame[name].memory_usage(index=False)) for name in frame)

@@ -66,7 +66,8 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
 def keys_of_samples(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
     """Keys of sampled edges by any id map, computed on the backend's device."""
     xp = backend.array
-    return [on_host(_keys_of_ends(*map(xp.asarray, ends), vertices, shift, backend)) for ends in samples]
+    ends = ((xp.asarray(src), xp.asarray(dst)) for src, dst in samples)
+    return [on_host(_keys_of_ends(src, dst, vertices, shift, backend)) for src, dst in ends]
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:

@@ -69,7 +69,7 @@ def test_a_graph_shows_questions_and_facts():
         *("triangle_count", "triangles", "edge_support", "clustering", "measures", "square_clustering", "triad_census"),
         *("transitivity", "average_clustering", "core_number", "truss", "triangle_list", "estimate", "cliques"),
         *("similarity", "motifs", "update", "oriented_edges", "plot_degrees", "plot_clustering", "plot_support"),
-        *("survey", "triangle_types", "signed_triangles", "temporal_triangles", "save", "close"),
+        *("edge_list", "survey", "triangle_types", "signed_triangles", "temporal_triangles", "save", "close"),
     }
     facts = {"vertices", "edges", "columns", "plan", "read", "client", "is_directed", "is_multigraph", "summary"}
     assert {name for name in dir(dasktc.prepare(source_of(EDGES))) if not name.startswith("_")} == questions | facts

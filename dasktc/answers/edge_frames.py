@@ -1,6 +1,6 @@
 """Frames with a number for every edge, in ascending order of the ends' ids, or for requested edges.
 
-Frames of the oriented edges are made in the same way, with keys that have the source first.
+Frames of the edges alone are made in the same way; those of oriented edges with keys that have the source first.
 
 The number of an edge is stored beside its column of a block; if several blocks contain the edge, their numbers add up.
 Slices of blocks become arrays of keys (dense ids) above numbers. If there are several partitions, slices are cut at
@@ -62,9 +62,9 @@ __all__ = [
     "EdgeMeasure",
     "edge_answer",
     "edges_in_parts",
+    "frame_of_edges",
     "given_as",
     "given_pairs",
-    "oriented_frame",
     "partitions",
     "refuse_frame",
 ]
@@ -155,8 +155,8 @@ def edge_answer(
     )
 
 
-def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
-    """Make a frame of every edge, from source to target, as oriented in the blocks.
+def frame_of_edges(graph: CountingContext, kind: FrameKind, oriented: bool) -> Any:
+    """Make a frame of every edge: from source to target, as oriented in the blocks, or the smaller end first.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
     zeros = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
-    return numbered(graph, *partitions(graph, zeros, None, kind, oriented=True), kind, ("src", "dst"))
+    return numbered(graph, *partitions(graph, zeros, None, kind, oriented=oriented), kind, ("src", "dst"))
 
 
 def partitions(

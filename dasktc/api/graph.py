@@ -618,6 +618,52 @@ class Graph(Summarised):
         return similarities.similarity(self._context, pairs, measure, top, bound, frame)
 
     @overload
+    def edge_list(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
+
+    @overload
+    def edge_list(self, *, frame: Literal["pandas"]) -> pd.DataFrame: ...
+
+    @overload
+    def edge_list(self, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+
+    @overload
+    def edge_list(self, *, frame: Literal["cudf"]) -> Any: ...
+
+    @said_in_one_line
+    def edge_list(self, *, frame: FrameName = "dask") -> Any:
+        """Return what was read and cleaned: every undirected edge once, without loops and directions.
+
+        As `oriented_edges`, which returns the same edges as they are counted.
+
+        Parameters
+        ----------
+        frame : {"dask", "pandas", "polars", "cudf"}
+            As for `oriented_edges`.
+
+        Returns
+        -------
+        DataFrame
+            Columns "src" and "dst", the caller's ids, src < dst. Rows ascend by both, and are numbered from 0.
+
+        Raises
+        ------
+        InputError, CountError
+            As `oriented_edges`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3, 3], [1, 2, 0, 3, 2, 3]))
+        >>> graph.edge_list().compute()
+           src  dst
+        0    0    1
+        1    0    2
+        2    1    2
+        3    2    3
+        """
+        return measures.edge_list(self._context, frame)
+
+    @overload
     def oriented_edges(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
 
     @overload

@@ -140,13 +140,13 @@ class Edges(Protocol):
     @property
     def ranges(self) -> int: ...  # noqa: D102
 
-    def proper(self, frame: Any) -> tuple[Any, int, int, int]:
-        """Look for loops in an edge frame of integers, or on a device in a pair of arrays.
+    def proper(self, src: Any, dst: Any) -> tuple[tuple[Any, Any], int, int, int]:
+        """Look for loops among raw edges.
 
         Returns
         -------
-        frame : frame, or (src, dst)
-            The given one without its loops. On a device both arrays, loops included.
+        ends : (src, dst)
+            The edges without loops; the arrays that are given where there is none, and on a device.
         loops : int
         low, high : int
             The smallest and the largest id of the other edges; low > high where there are none.
@@ -414,8 +414,10 @@ class Backend:
     array : module
         The array module of everything after reading: numpy or cupy.
     read : callable (part, upstream) -> frame
-        Reads a part of a source (`io.source.Part`) to a frame of `frame`, on a device perhaps to two arrays of
-        integers.
+        Reads a part of a source (`io.source.Part`) to a frame of `frame`. Columns of integers are the arrays that the
+        part has made, without a copy.
+    wrap : callable (src, dst) -> frame
+        Makes the edge frame of two arrays of one type, which share their memory with it.
     text : TextIds
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.
@@ -486,6 +488,7 @@ class Backend:
     frame: ModuleType
     array: ModuleType
     read: Callable[[Any, Any], Any]
+    wrap: Callable[[Any, Any], Any]
     text: TextIds
     distinct: Callable[[Any], Any]
     lookup: Callable[[Any, Any], Any]

@@ -39,7 +39,7 @@ def columns_of(source: Source, backend: str) -> tuple[Any, Any]:
     reader, columns = get_backend(backend), []
     for part in source.parts:
         frame = reader.read(part, None)
-        columns.append(frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values))
+        columns.append((frame["src"].values, frame["dst"].values))
     src, dst = (reader.array.concatenate(pieces) for pieces in zip(*columns, strict=True))
     return src, dst
 

@@ -10,6 +10,7 @@ import copyreg
 import sys
 from typing import Any
 
+from dasktc.backends import get_backend
 from dasktc.once import once
 
 __all__ = ["Measured", "value_of"]
@@ -60,12 +61,25 @@ def value_of(arg: Any) -> Any:
 
 @once
 def register() -> None:
-    """Register `Measured` with Dask's serialization, once per process, so that its arrays are sent as they are alone.
+    """Register `Measured` with Dask, once per process, so that what it holds is sent and measured as it is alone.
 
     A spawned worker first imports the user's script, which may import this module before Dask.
     """
+    from dask.sizeof import sizeof
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
     from distributed.protocol.serialize import register_generic
 
     register_generic(Measured)
     register_generic(Measured, "cuda", cuda_serialize, cuda_deserialize)
+    sizeof.register_lazy("cudf", _measure_frames)
+
+
+def _measure_frames() -> None:
+    """Register the bytes of cuDF frames with Dask, as dask-cudf does: else each would count as a small object."""
+    from dask.sizeof import sizeof
+
+    sizeof.register(get_backend("cuda").frame.DataFrame, _bytes_of)
+
+
+def _bytes_of(frame: Any) -> int:
+    return sum(int(frame[name].memory_usage(index=False)) for name in frame)

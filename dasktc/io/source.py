@@ -19,8 +19,9 @@ class Part(Protocol):
 
     Some methods are optional. If memory is short, `chunks(backend, most)` yields the rows of `read` in frames of about
     `most` rows (on a device `chunks_on_device`). `read_on_device(backend, upstream)` returns the frame on the device,
-    or None if only the host's reader can read the data. Parts in memory have `rows`, the number of edges, and
-    `ends(backend)`, which returns both columns as arrays of the backend, or None if only `read` can.
+    or two arrays, its columns, or None if only the host's reader can read the data. Parts in memory have `rows`, the
+    number of edges, and `ends(backend)`, which returns both columns as arrays of the backend, or None if only `read`
+    can.
 
     A part that can say more about its rows has `noting(notes)`, which returns the part that fills `notes` while it is
     read, and `choice`, which is None unless its id columns are to be judged by the rows noted (`io.evidence`).

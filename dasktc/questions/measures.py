@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dasktc.answers.edge_frames import edge_answer, oriented_frame, partitions, refuse_frame
+from dasktc.answers.edge_frames import edge_answer, frame_of_edges, partitions, refuse_frame
 from dasktc.answers.edge_support import support_kernel
 from dasktc.answers.frames import frame_kind, on_device_where_counted, text_of_labels
 from dasktc.answers.vertex_counts import (
@@ -29,6 +29,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 __all__ = [
     "average_clustering",
     "edge_frames",
+    "edge_list",
     "edge_support",
     "of_vertices",
     "oriented_edges",
@@ -85,9 +86,14 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
     return _record_kernel(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
 
 
+def edge_list(graph: CountingContext, frame: str = "dask") -> Any:
+    """Return every edge, its smaller end first; see `Graph.edge_list`."""
+    return frame_of_edges(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")), oriented=False)
+
+
 def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
     """Return every edge, from source to target; see `Graph.oriented_edges`."""
-    return oriented_frame(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")))
+    return frame_of_edges(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")), oriented=True)
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:

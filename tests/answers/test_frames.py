@@ -463,6 +463,20 @@ def test_oriented_edges_are_a_dask_frame(edges, options):
     assert_same(graph.oriented_edges(frame="pandas"), whole)
 
 
+@ids_and_schemes
+def test_the_edge_list_has_every_edge_once(edges, options):
+    """Ascending, the smaller end first, without loops."""
+    graph = prepare([*edges, edges[0][::-1], (edges[0][0],) * 2], **options)
+    with small_partitions(graph, 30):
+        found = graph.edge_list()
+    assert isinstance(found, dd.DataFrame)
+    assert found.npartitions > 1
+    whole = found.compute(scheduler="sync")
+    assert list(whole.itertuples(index=False, name=None)) == sorted(tuple(sorted(edge)) for edge in oracle.clean(edges))
+    assert list(whole.index) == list(range(len(whole)))
+    assert_same(graph.edge_list(frame="pandas"), whole)
+
+
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 def test_oriented_edges_of_every_order(reorder):
     graph = prepare(reorder=reorder)
@@ -588,10 +602,11 @@ def test_oriented_edges_of_a_device(emulated, monkeypatch, edges, options):
     monkeypatch.setitem(sys.modules, "dask_cudf", ModuleType("dask_cudf"))  # Dask itself knows no emulated frames
     monkeypatch.setattr(frames, "spread", lambda graph, parts, meta, divisions: (graph.executor.gather(parts), meta))
     with small_partitions(graph, 30):
-        parts, meta = graph.oriented_edges()
+        (parts, meta), (cleaned, _) = graph.oriented_edges(), graph.edge_list()
     assert len(parts) > 1
-    assert all(isinstance(part, cudf_strict.DataFrame) for part in [*parts, meta])
+    assert all(isinstance(part, cudf_strict.DataFrame) for part in [*parts, *cleaned, meta])
     assert_same(pd.concat([part.to_pandas() for part in parts]), expected)
+    assert_same(pd.concat([part.to_pandas() for part in cleaned]), prepare(edges).edge_list(frame="pandas"))
 
 
 @pytest.mark.parametrize(

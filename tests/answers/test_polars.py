@@ -27,6 +27,7 @@ QUESTIONS = {
     "square_clustering": lambda graph, **how: graph.square_clustering(**how),
     "core_number": lambda graph, **how: graph.core_number(**how),
     "edge_support": lambda graph, **how: graph.edge_support(**how),
+    "edge_list": lambda graph, **how: graph.edge_list(**how),
     "oriented_edges": lambda graph, **how: graph.oriented_edges(**how),
     "truss": lambda graph, **how: graph.truss(**how),
     "truss of 3": lambda graph, **how: graph.truss(3, **how),

@@ -52,6 +52,7 @@ QUESTIONS = [
     Question("edge_support()", lambda graph, frame: table(graph.edge_support(frame=frame))),
     Question("truss()", lambda graph, frame: table(graph.truss(frame=frame))),
     Question("truss(4)", lambda graph, frame: table(graph.truss(4, frame=frame))),
+    Question("edge_list()", lambda graph, frame: table(graph.edge_list(frame="pandas"))),
     Question("oriented_edges()", lambda graph, frame: len(graph.oriented_edges(frame="pandas"))),
     Question("triangle_list()", lambda graph, frame: len(graph.triangle_list())),
     Question("similarity()", lambda graph, frame: table(graph.similarity(frame=frame))),

@@ -31,7 +31,9 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "What about each vertex?": (
         *("Graph.measures", "Graph.triangles", "Graph.clustering", "Graph.square_clustering", "Graph.core_number"),
     ),
-    "What about each edge?": ("Graph.edge_support", "Graph.similarity", "Graph.truss", "Graph.oriented_edges"),
+    "What about each edge?": (
+        *("Graph.edge_support", "Graph.similarity", "Graph.truss", "Graph.edge_list", "Graph.oriented_edges"),
+    ),
     "Which triangles and cliques?": ("Graph.triangle_list", "Graph.cliques", "Graph.motifs"),
     "What do triangles have in common?": (
         *("Graph.survey", "Graph.triangle_types", "Graph.signed_triangles", "Graph.temporal_triangles"),

@@ -110,7 +110,11 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
-    return pd.DataFrame(dict(zip(("src", "dst"), make_edges(np, edges.CHUNK, recipe, first, last), strict=True)))
+    return _wrap(*make_edges(np, edges.CHUNK, recipe, first, last))
+
+
+def _wrap(src: Array, dst: Array) -> pd.DataFrame:
+    return pd.DataFrame({"src": src, "dst": dst}, copy=False)
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
@@ -133,6 +137,7 @@ BACKEND = Backend(
     frame=pd,
     array=np,
     read=_read,
+    wrap=_wrap,
     text=TextIds(text.unite, text.ascending, text.dense, text.arrow, text.arrow),
     distinct=_distinct,
     lookup=_lookup,

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.jit import (
@@ -158,18 +157,18 @@ class CpuEdges:
     ranges = RANGES
     add_degrees, add_sources = _add_degrees, _add_sources
 
-    def proper(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, int, int, int]:
-        """Drop the loops of a frame; return how many they are, and the smallest and the largest id of the others.
+    def proper(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], int, int, int]:
+        """Drop loops; return how many they are, and the smallest and the largest id of the other edges.
 
         The smallest id exceeds the largest where all edges are loops.
         """
-        ids, others = _of_one_type(frame["src"].values, frame["dst"].values)
-        loops, low, high = map(int, _facts(ids, others))
+        src, dst = _of_one_type(src, dst)
+        loops, low, high = map(int, _facts(src, dst))
         if not loops:
-            return frame, loops, low, high
-        src, dst = (np.empty(len(ids) - loops + 1, ids.dtype) for _ in range(2))
-        _without_loops(ids, others, src, dst)
-        return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high
+            return (src, dst), loops, low, high
+        kept_src, kept_dst = (np.empty(len(src) - loops + 1, src.dtype) for _ in range(2))
+        _without_loops(src, dst, kept_src, kept_dst)
+        return (kept_src[:-1], kept_dst[:-1]), loops, low, high
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends as they are: `proper` has dropped the loops."""

@@ -285,6 +285,7 @@ def backend(host: Backend) -> Backend:
         frame=frames,
         array=cp,
         read=lambda part, upstream: cuda_frames.read(cuda, host, part, upstream),
+        wrap=cuda_frames.wrap,
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),

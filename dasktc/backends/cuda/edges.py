@@ -99,10 +99,9 @@ class DeviceEdges:
 
     # raw edges
 
-    def proper(self, frame: Any) -> tuple[tuple[Array, Array], int, int, int]:
+    def proper(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], int, int, int]:
         """Both ends of all edges, loops included; how many are loops, and the range of the other edges' ids."""
-        ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-        return ends, *self.facts(*ends)
+        return (src, dst), *self.facts(src, dst)
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends of all edges that are not loops."""

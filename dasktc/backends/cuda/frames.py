@@ -12,12 +12,13 @@ from typing import Any
 import cudf
 import cupy as cp
 import numpy as np
+import pylibcudf
 
 from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
 from dasktc.backends.protocol import Backend
 
-__all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite"]
+__all__ = ["arrow_of", "ascending", "column_of", "dense", "frame_of_arrays", "narrowed", "read", "unite", "wrap"]
 
 CHUNK = 1 << 22
 """Ids that are narrowed in one step."""
@@ -37,14 +38,14 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
 
     Returns
     -------
-    cudf.DataFrame or pair of cupy.ndarray
-        Columns "src" and "dst": both int32, both int64, or both text. The caller's arrays stay arrays, because making a
-        frame of them takes a millisecond.
+    cudf.DataFrame
+        Columns "src" and "dst": both int32, both int64, or both text. Columns of integers are the memory of the arrays
+        that the part has made, or that the caller holds.
     """
     on_device = getattr(part, "read_on_device", None)
     read = None if on_device is None else on_device(backend, upstream)
     if isinstance(read, tuple):
-        return tuple(_unless_borrowed(part, *read))
+        return wrap(*_unless_borrowed(part, *read))
     frame = part.read(host, upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
@@ -53,8 +54,21 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
             if read is not None
             else cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
         )
-    source, target = _unless_borrowed(part, *(column.values for column in columns))
-    return cudf.DataFrame({"src": source, "dst": target})
+    return wrap(*_unless_borrowed(part, *(column.values for column in columns)))
+
+
+def wrap(src: Array, dst: Array) -> Any:
+    """Make the edge frame of two contiguous arrays, which share their memory with it."""
+    return frame_of_arrays({"src": src, "dst": dst})
+
+
+def frame_of_arrays(columns: dict[str, Array]) -> Any:
+    """Make a frame of contiguous arrays, which share their memory with it.
+
+    The constructor of cuDF takes longer, because it has pandas find the type of the columns' names.
+    """
+    table = pylibcudf.Table([pylibcudf.Column.from_cuda_array_interface(column) for column in columns.values()])
+    return cudf.DataFrame.from_pylibcudf(table, {"columns": [*columns]})
 
 
 def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:

@@ -172,7 +172,7 @@ class _RowGroups:
         frames = [replace(self, files=(file,)).read_on_device(backend) for file in self.files]
         if any(frame is None for frame in frames):
             return None
-        return tuple(backend.array.concatenate([frame[end].values for frame in frames]) for end in ("src", "dst"))
+        return backend.frame.concat(frames, ignore_index=True)
 
 
 def _check(file: _Groups, rows: int) -> None:

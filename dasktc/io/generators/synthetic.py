@@ -73,7 +73,7 @@ class GeneratedPart:
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most `most` edges each."""
         for first in range(self.first, self.last, most):
-            yield backend.make(self.recipe, first, min(first + most, self.last))
+            yield backend.read(replace(self, first=first, last=min(first + most, self.last)), None)
 
     read_on_device, chunks_on_device = read, chunks
 

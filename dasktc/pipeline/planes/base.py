@@ -34,7 +34,7 @@ from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_in_range, keys
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.ids import map_of_degrees
 from dasktc.pipeline.stages.orient import Facts
-from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_ends
+from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_rows
 from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
 from dasktc.pipeline.stages.shards import joined
 from dasktc.pipeline.stages.shuffle import quantiles
@@ -400,7 +400,7 @@ class Plane(ABC):
         while handles:
             frame, size = handles.pop(), rows.pop()
             is_whole = size <= largest
-            slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_ends, [(frame, largest)])
+            slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
         return slices
 
     def oriented(

@@ -54,8 +54,8 @@ class Frames:
     Attributes
     ----------
     frames : Handles
-        Of edge frames, or of lists of edge frames; at least one. Without loops; pairs of arrays (src, dst), loops
-        included, where ids are integers and the backend keeps edges so.
+        Of edge frames, or of lists of edge frames; at least one. Each is a DataFrame of the backend (pandas, or cuDF on
+        a GPU) with the columns src and dst. Without loops, except where ids are integers on a GPU.
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None

@@ -11,9 +11,8 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.protocol import Buckets
 from dasktc.backends.vertex_maps import RangeMap, VertexMap
 from dasktc.pipeline.stages.edge_keys import pack
-from dasktc.pipeline.stages.id_maps import arrays_of
+from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
-from dasktc.pipeline.stages.read import ends_between, rows_of
 
 __all__ = [
     "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples",
@@ -38,19 +37,15 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
 
 
 def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
-    """As `keys_of`, with the scratch of one chunk; from pairs of arrays also, in which loops are marked by key 0."""
+    """As `keys_of`, with the scratch of one chunk; the keys of loops between integers are 0."""
     if isinstance(frames, list):
         return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend) for frame in frames])
-    if isinstance(vertices, IdRange | RangeMap):
-        return backend.edges.keys(*arrays_of(frames), vertices, shift)
-    rows, chunk = rows_of(frames), backend.chunk
-    keys = backend.array.empty(rows, dtype="int64")
-    for start in range(0, rows, chunk):
-        ends = ends_between(frames, start, start + chunk)
-        part = keys[start : start + chunk]
-        part[:] = _packed(ends, vertices, shift, backend)
-        if isinstance(frames, tuple):
-            part[ends[0] == ends[1]] = 0  # the ends of a loop need not be among the ids
+    if not isinstance(vertices, TextMap):
+        return _keys_of_ends(*arrays_of(frames), vertices, shift, backend)
+    keys = backend.array.empty(len(frames), dtype="int64")
+    for start in range(0, len(frames), backend.chunk):
+        rows = frames.iloc[start : start + backend.chunk]
+        keys[start : start + backend.chunk] = _packed((rows["src"], rows["dst"]), vertices, shift, backend)
     return keys
 
 
@@ -71,9 +66,8 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
 def keys_of_samples(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
     """Keys of sampled edges by any id map, computed on the backend's device."""
     xp = backend.array
-    return [
-        on_host(keys_in_chunks((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples
-    ]
+    ends = ((xp.asarray(src), xp.asarray(dst)) for src, dst in samples)
+    return [on_host(_keys_of_ends(src, dst, vertices, shift, backend)) for src, dst in ends]
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:
@@ -81,6 +75,19 @@ def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) ->
     xp = backend.array
     a, b = numbers.take(ends[0]), numbers.take(ends[1])
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+
+def _keys_of_ends(src: Array, dst: Array, vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
+    """Keys of edges between integers, with the scratch of one chunk; those of loops are 0."""
+    if isinstance(vertices, IdRange | RangeMap):
+        return backend.edges.keys(src, dst, vertices, shift)
+    keys = backend.array.empty(len(src), dtype="int64")
+    for start in range(0, len(src), backend.chunk):
+        ends = src[start : start + backend.chunk], dst[start : start + backend.chunk]
+        part = keys[start : start + backend.chunk]
+        part[:] = _packed(ends, vertices, shift, backend)
+        part[ends[0] == ends[1]] = 0  # the ends of a loop need not be among the ids
+    return keys
 
 
 def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Backend) -> Array:

@@ -71,5 +71,5 @@ def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
 
 
 def arrays_of(frame: Any) -> tuple[Array, Array]:
-    """The src and dst arrays of an edge frame of integers, or of a pair of arrays."""
-    return frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+    """The src and dst arrays of an edge frame of integers, which are its columns' memory."""
+    return frame["src"].values, frame["dst"].values

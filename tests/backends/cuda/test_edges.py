@@ -6,7 +6,6 @@ from collections import Counter
 from itertools import pairwise, product
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -58,7 +57,9 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     src, dst = columns(pairs)
     facts, ends = edges.facts(src, dst), (src, dst)
     if len(pairs) and abs(src).max() < 2**31:
-        ends, *read = edges.proper(pd.DataFrame({"src": src, "dst": dst}))
+        ends, *read = edges.proper(src, dst)
+        assert ends[0] is src
+        assert ends[1] is dst
         assert tuple(read) == facts
     assert list(zip(*(end.tolist() for end in edges.without_loops(*ends)), strict=True)) == proper
     assert facts.loops == len(pairs) - len(proper)

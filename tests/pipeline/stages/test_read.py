@@ -1,6 +1,5 @@
 """Reading: frames of parts without loops, and what is noted of them, against the rows."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -14,11 +13,7 @@ from tests.support.slow_pipeline import CPU, frame_of
 
 
 def rows(frames):
-    return [
-        row
-        for frame in frames
-        for row in zip(*(end.tolist() for end in reading.ends_between(frame, 0, None)), strict=True)
-    ]
+    return [row for frame in frames for row in zip(frame["src"].tolist(), frame["dst"].tolist(), strict=True)]
 
 
 @given(st.lists(multigraphs() | text_multigraphs(), min_size=1, max_size=3), st.integers(1, 4), st.integers(1, 9))
@@ -48,21 +43,16 @@ def test_rows_read_are_edges_and_what_was_dropped(parts, step, most):
     for part, edges, kept in zip(made, parts, proper, strict=True):
         frames, facts = (list(reading.read_chunks(part, None, most, CPU))[first::2] for first in (0, 1))
         assert rows(frames) == kept
-        assert max(map(reading.rows_of, frames)) <= most
+        assert max(map(len, frames)) <= most
         assert (sum(of.rows for of in facts), sum(of.loops for of in facts)) == (len(edges), len(edges) - len(kept))
 
 
 @given(st.integers(0, 20), st.integers(1, 7))
 def test_slices_follow_one_another(size, most):
     edges = [(number, -number) for number in range(size)]
-    for slices in (
-        list(reading.slices_of_rows(frame_of(edges), most)),
-        list(reading.slices_of_ends(tuple(np.array(edges, dtype="int64").reshape(-1, 2).T), most)),
-    ):
-        assert rows(slices) == edges
-        assert [reading.rows_of(some) for some in slices if reading.rows_of(some)] == [
-            min(most, size - first) for first in range(0, size, most)
-        ]
+    slices = list(reading.slices_of_rows(frame_of(edges), most))
+    assert rows(slices) == edges
+    assert [len(some) for some in slices if len(some)] == [min(most, size - first) for first in range(0, size, most)]
 
 
 @pytest.mark.parametrize("ids", ["int", "text"])

@@ -11,7 +11,12 @@ from tests.support.emulation import cudf_strict, cupy_strict, streams
 @contextmanager
 def backend():
     """Context with the backend's modules imported anew on the stand-ins; they are removed afterwards."""
-    stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
+    stand_ins = {
+        "cupy": cupy_strict.module(),
+        "cudf": cudf_strict.module(),
+        "pylibcudf": cudf_strict.pylibcudf(),
+        **cudf_strict.rmm(),
+    }
     before = {name: sys.modules.get(name) for name in (*stand_ins, *_own())}
     allocator = cupy_strict.ALLOCATOR[0]
     _forget()

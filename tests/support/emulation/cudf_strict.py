@@ -21,7 +21,7 @@ class Series:
         if isinstance(data, Series):
             data = data._held
         elif isinstance(data, cp.ndarray):
-            data = data._held
+            data = data._lies  # wrapped, which is no work on a stream
         elif not isinstance(data, (list, pa.Array, pa.ChunkedArray, np.ndarray, pd.Series)):
             raise TypeError(f"a column is made of {type(data)}")
         if isinstance(data, (pa.Array, pa.ChunkedArray)):
@@ -116,6 +116,13 @@ class DataFrame:
 
     columns = property(lambda self: list(self._columns))
     ndim = 2
+
+    @classmethod
+    def from_pylibcudf(cls, table, metadata=None):
+        return cls(dict(zip(metadata["columns"], table._columns, strict=True)))
+
+    def __iter__(self):
+        return iter(self._columns)
 
     def __len__(self):
         return len(next(iter(self._columns.values())))
@@ -218,6 +225,35 @@ def module():
         Index=_index,
     )
     made.__version__ = "26.10.2"
+    return made
+
+
+# pylibcudf
+
+
+class Column:
+    """A column that wraps an array."""
+
+    @staticmethod
+    def from_cuda_array_interface(obj, stream=None):
+        if not isinstance(obj, cp.ndarray):
+            raise TypeError("Object does not implement __cuda_array_interface__")
+        if not obj.flags.c_contiguous:
+            raise ValueError("Data must be C-contiguous")
+        return Series(obj)
+
+
+class Table:
+    """Columns without names."""
+
+    def __init__(self, columns):
+        self._columns = columns
+
+
+def pylibcudf():
+    """The parts of `pylibcudf`, which cuDF brings, as a module."""
+    made = types.ModuleType("pylibcudf")
+    made.Column, made.Table = Column, Table
     return made
 
 

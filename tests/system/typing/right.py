@@ -53,6 +53,8 @@ def edges(graph: dasktc.Graph) -> None:
     assert_type(graph.truss(4, frame="polars"), pl.DataFrame)
     assert_type(graph.triangle_list(10), pd.DataFrame)
     assert_type(graph.triangle_list(frame="dask"), dd.DataFrame)
+    assert_type(graph.edge_list(), dd.DataFrame)
+    assert_type(graph.edge_list(frame="polars"), pl.DataFrame)
     assert_type(graph.oriented_edges(), dd.DataFrame)
     assert_type(graph.oriented_edges(frame="pandas"), pd.DataFrame)
 

@@ -12,6 +12,7 @@ import cupy as cp
 import numpy as np
 
 from dasktc.backends.csr import Array
+from dasktc.backends.cuda.frames import frame_of_arrays
 
 __all__ = ["Packed", "detached", "pack", "unpack"]
 
@@ -42,13 +43,15 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         """Pickle a frame of integers as its columns, which are arrays; cuDF itself pickles one of text, on the host."""
-        if isinstance(value, cudf.DataFrame) and all(value[name].dtype.kind in "iu" for name in value.columns):
-            return _frame, ([(name, value[name].values) for name in value.columns],)
+        if isinstance(value, cudf.DataFrame):
+            columns = [(name, value[name]) for name in value]  # made anew at each access
+            if all(column.dtype.kind in "iu" for _, column in columns):
+                return _frame, ([(name, column.values) for name, column in columns],)
         return NotImplemented
 
 
 def _frame(columns: list[tuple[str, Array]]) -> Any:
-    return cudf.DataFrame(dict(columns))
+    return frame_of_arrays(dict(columns))
 
 
 Maker = Callable[[int, Any, tuple[int, ...]], Array]

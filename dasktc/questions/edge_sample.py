@@ -167,9 +167,10 @@ def estimate_of_sample(graph: CountingContext, colours: int, target: dict[str, A
         "sampled": graph.prepared.wedges,
         "closed": triangles,
     }
+    needed = seen.colours_for(error, z, colours) if triangles else 0
     reason = (
-        f"{plural(triangles, 'triangle')} in a sample by {colours:,} colours, of each edge up to {seen.support:,.0f} "
-        f"in the graph; {_advice(seen.colours_for(error, z, colours), colours, error)}"
+        f"{plural(triangles, 'triangle')} in a sample by {colours:,} colours, and up to {seen.support:,.0f} on an edge "
+        f"of the graph; {_advice(needed, colours, error)}"
     )
     return with_facts(graph, graph.prepared.wedges, reason, target, start, share=1 / colours, **sample)
 
@@ -178,8 +179,8 @@ def _advice(needed: int, colours: int, error: float) -> str:
     """Say what share has the error asked for."""
     if needed == colours:
         return f"the error is at most the {error:g} asked for"
-    if needed == 0:  # no triangle was seen
-        return f"what share has an error of {error:g} cannot be told from it: take a larger one"
+    if needed == 0:
+        return f"without a triangle it cannot be told what share has an error of {error:g}: take a larger one"
     if needed == 1:
         return f"no share below 1 has an error of {error:g}: estimate without a share, from wedges of all edges"
     return f"an error of {error:g} takes a share of about {1 / needed:.2g}"
@@ -212,9 +213,7 @@ def write_vertices(graph: CountingContext, colours: int, out: str | os.PathLike[
     """Write estimates of every vertex's triangles, and bounds of their standard errors."""
     most = colours**2 * known_triangles(graph)
     if most >= 1 << 63:
-        raise InputError(
-            f"{plural(most, 'triangle')} of vertices could exceed 64 bits: take a larger {advice('share')}"
-        )
+        raise InputError(f"{plural(most, 'triangle')} of vertices could exceed 64 bits: raise {advice('share')}")
     columns = {"triangles": partial(_scaled, colours), "standard_error": partial(_standard_error, colours)}
     frames, _ = vertex_frames(graph, columns)
     write_frames(frames, out, graph.executor, force)

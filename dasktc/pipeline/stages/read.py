@@ -207,7 +207,7 @@ def sampled(frame: Frame, colours: Colours, backend: Backend) -> Frame:
     ends = (hashes_of_column(backend.text.arrow(frame[name])) for name in ("src", "dst"))
     source_colours, target_colours = (colours_of(hashes, colours, np) for hashes in ends)
     mask = backend.array.asarray(source_colours == target_colours)
-    return frame[mask].reset_index(drop=True)
+    return frame[backend.frame.Series(mask, index=frame.index)].reset_index(drop=True)
 
 
 def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:

@@ -376,10 +376,10 @@ def estimate(
             check_target(per_vertex, FRAMES, force)
         place = Place.of(client, threads)
         reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
-        reading = replace(reading, sample=colours if colours.count > 1 else None)
+        reading = replace(reading, sample=colours if colours.number > 1 else None)
         with opened("estimate", source, place, options, reading, run, progress) as call:
             target = {"error": error, "confidence": confidence, "seed": seed}
-            answer = partial(_estimate_sample, colours.count, target, per_vertex, force, distribution_of(call))
+            answer = partial(_estimate_sample, colours.number, target, per_vertex, force, distribution_of(call))
             return within_free_memory(answer, call)[0]
     if per_vertex is not None:
         raise refuse_file(per_vertex)

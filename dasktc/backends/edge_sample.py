@@ -21,18 +21,18 @@ class Colours(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    number : int
         Number of colours, below 2^32; the sample has about one of so many edges.
     key : int
         Key of the hash, below 2^64.
     """
 
-    count: int
+    number: int
     key: int
 
 
 def colours_of(ids: Array, colours: Colours, xp: ModuleType) -> Array:
-    """Colour of each id: `count` times the upper half of splitmix64, as an array of uint64.
+    """Colour of each id: `number` times the upper half of splitmix64, as an array of uint64.
 
     Parameters
     ----------
@@ -47,4 +47,4 @@ def colours_of(ids: Array, colours: Colours, xp: ModuleType) -> Array:
     for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
         x ^= x >> xp.uint64(shift)
         x *= xp.uint64(multiplier)
-    return (x >> xp.uint64(32)) * xp.uint64(colours.count) >> xp.uint64(32)
+    return (x >> xp.uint64(32)) * xp.uint64(colours.number) >> xp.uint64(32)

@@ -16,7 +16,7 @@ The interval has to hold where a few edges make up most of k: a sample without t
 the variance. What it does show are degrees, with binomial errors, and an edge has fewer triangles than its end of lower
 degree has neighbours. So no edge has more than M, the second largest degree, at the upper end of its score interval.
 The sample's own pairs, N³ each, estimate k with a variance of at most k·N·(N + M)²; the upper end of the score interval
-from this variance replaces k above. Even without any pair in the sample it allows for z²·N edges of M triangles, more
+from this variance replaces k above. Even without any pair in the sample it allows for 2z²·N edges of M triangles, more
 than could be missed by chance. The score interval of T follows: T is in it if the estimate is within z standard
 deviations of T. For large graphs this is little wider than if k were known, for small ones it may hold no information,
 which it then says by its width.
@@ -56,6 +56,7 @@ import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
 from dasktc.answers.vertex_counts import known_edges, known_triangles
+from dasktc.answers.vertex_frames import Columns
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import on_host
 from dasktc.backends.edge_sample import Colours
@@ -214,7 +215,7 @@ def write_vertices(graph: CountingContext, colours: int, out: str | os.PathLike[
     most = colours**2 * known_triangles(graph)
     if most >= 1 << 63:
         raise InputError(f"{plural(most, 'triangle')} of vertices could exceed 64 bits: raise {advice('share')}")
-    columns = {"triangles": partial(_scaled, colours), "standard_error": partial(_standard_error, colours)}
+    columns: Columns = {"triangles": partial(_scaled, colours), "standard_error": partial(_standard_error, colours)}
     frames, _ = vertex_frames(graph, columns)
     write_frames(frames, out, graph.executor, force)
 

@@ -14,7 +14,8 @@ doi:10.1016/j.ipl.2011.12.007) was computed from the published variances and exa
 2k/(p·T²), where k is the number of pairs of triangles that share an edge, which a few edges dominate. An error of 1 %
 at 95 % needs a share p of the edges of 0.14 on a Kronecker graph of scale 20, 0.34 at scale 18, 0.36 on ego-Twitter and
 0.79 on cnr-2000, where 100 edges make up 55 % of k: a sample without them has a far too narrow interval. Wedge sampling
-takes 73,000, 57,000, 23,000 and 15,000 samples on these graphs.
+takes 73,000, 57,000, 23,000 and 15,000 samples on these graphs. A graph that is not to be prepared is sampled by
+colours, with an interval that allows for such edges (`questions/edge_sample.py`).
 """
 
 from __future__ import annotations

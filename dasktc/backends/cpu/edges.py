@@ -208,7 +208,7 @@ class CpuEdges:
         parts = [(kept_src[:0], kept_dst[:0])]
         for start in range(0, len(ids), SAMPLED):
             chunk = slice(start, start + SAMPLED)
-            size = _sampled(ids[chunk], others[chunk], colours.count, colours.key, kept_src, kept_dst)
+            size = _sampled(ids[chunk], others[chunk], colours.number, colours.key, kept_src, kept_dst)
             parts.append((kept_src[:size].copy(), kept_dst[:size].copy()))
         return tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[return-value]
 

@@ -199,13 +199,12 @@ def edges_of(frame: Frame, colours: Colours | None, backend: Backend) -> tuple[F
 
 def sampled(frame: Frame, colours: Colours, backend: Backend) -> Frame:
     """Select the edges of a frame, or of a pair of arrays, whose ends have one colour; text is hashed on the host."""
-    if isinstance(frame, tuple):
-        return backend.edges.sampled(*frame, colours)
-    if frame["src"].dtype.kind in "iu":
-        src, dst = backend.edges.sampled(*arrays_of(frame), colours)
-        return backend.frame.DataFrame({"src": src, "dst": dst})
-    ends = (hashes_of_column(backend.text.arrow(frame[name])) for name in ("src", "dst"))
-    source_colours, target_colours = (colours_of(hashes, colours, np) for hashes in ends)
+    if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
+        src, dst = arrays_of(frame)
+        src, dst = backend.edges.sampled(src, dst, colours)
+        return (src, dst) if isinstance(frame, tuple) else backend.frame.DataFrame({"src": src, "dst": dst})
+    hashes = (hashes_of_column(backend.text.arrow(frame[name])) for name in ("src", "dst"))
+    source_colours, target_colours = (colours_of(ids, colours, np) for ids in hashes)
     mask = backend.array.asarray(source_colours == target_colours)
     return frame[backend.frame.Series(mask, index=frame.index)].reset_index(drop=True)
 

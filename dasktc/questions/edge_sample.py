@@ -26,17 +26,17 @@ median half width relative to T, and what it would be if T and k were known; the
 alone estimates it. A book is 500 triangles on one edge.
 
                         N = 5                 N = 20                N = 20, without M
-    cnr-2000       0.975  0.067  0.055   0.995  0.180  0.121   0.910
-    ego-Twitter    0.985  0.018  0.015   1.000  0.052  0.034   0.940
-    ego-Facebook   0.984  0.060  0.053   0.992  0.160  0.117   0.936
-    email-Enron    0.996  0.079  0.047   1.000  0.297  0.110   0.928
-    wiki-Vote      0.992  0.081  0.059   1.000  0.272  0.136   0.964
-    ca-GrQc        0.984  0.206  0.170   1.000  0.775  0.400   0.924
-    web-spam       1.000  0.160  0.103   1.000  0.649  0.243   0.980
-    as-caida       1.000  1.248  0.224   1.000  4.211  0.517   0.932
-    Gnutella31     1.000  1.338  0.229   1.000  8.172  0.889   0.956
-    40 books       1.000  1.055  0.623   1.000  3.217  1.378   0.852
-    5 books        1.000  3.865  1.762   1.000  19.22  3.896   0.212
+    cnr-2000       0.990  0.067  0.055   0.995  0.180  0.121   0.910
+    ego-Twitter    0.975  0.018  0.015   0.995  0.052  0.034   0.940
+    ego-Facebook   0.964  0.060  0.053   0.992  0.161  0.117   0.936
+    email-Enron    1.000  0.079  0.047   1.000  0.296  0.110   0.928
+    wiki-Vote      0.988  0.081  0.059   1.000  0.272  0.136   0.964
+    ca-GrQc        0.996  0.207  0.170   1.000  0.791  0.400   0.924
+    web-spam       1.000  0.159  0.103   1.000  0.644  0.243   0.980
+    as-caida       1.000  1.245  0.224   1.000  4.193  0.517   0.932
+    Gnutella31     1.000  1.349  0.229   1.000  8.172  0.889   0.956
+    40 books       1.000  1.074  0.623   1.000  3.262  1.378   0.852
+    5 books        1.000  3.861  1.762   1.000  18.72  3.896   0.212
 
 The triangles of one vertex have the same variance, with its own pairs of triangles. Those are bounded, not estimated:
 each has one of the vertex's edges in common, and no edge has more triangles than the vertex has neighbours.

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from statistics import NormalDist
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +94,15 @@ def test_parts_of_files_are_sampled_alike(tmp_path):
     known = numbers(estimate(whole, share=0.3))
     assert numbers(estimate([tmp_path / "a.csv", tmp_path / "b.csv"], share=0.3)) == known
     assert numbers(estimate(tmp_path / "c.parquet", share=0.3, memory="20MB", work_dir=tmp_path)) == known
+
+
+@pytest.mark.parametrize("distribute", ["always", "never"])
+@pytest.mark.parametrize("ids", [int, str])
+def test_partitions_on_workers(client, distribute, ids):
+    """Tasks on all workers, and one call on one."""
+    edges = frame([(ids(u), ids(v)) for u, v in EDGES])
+    found = estimate(dd.from_pandas(edges, npartitions=3), client=client, share=0.5, distribute=distribute)
+    assert numbers(found) == numbers(estimate(edges, share=0.5))
 
 
 @pytest.mark.parametrize("ids", [int, str])

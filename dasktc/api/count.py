@@ -322,7 +322,7 @@ def estimate(
 
     The graph is read and prepared as for `triangle_count`; a sample of its wedges replaces the count. If that would
     save nothing, all triangles are counted, and the estimate is marked as exact. With `share` only a sample of the
-    edges is prepared: a graph of any size takes little more than reading, and the interval is what the sample tells.
+    edges is prepared, which takes about twice the time of reading it, and the interval is what the sample tells.
 
     Parameters
     ----------

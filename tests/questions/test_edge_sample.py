@@ -86,12 +86,13 @@ def test_no_plan_changes_the_estimate(options):
 
 
 def test_parts_of_files_are_sampled_alike(tmp_path):
-    """Rows of an edge in different files, as text or in Parquet, in one process and within memory."""
+    """Rows of an edge in different files, as text, in Parquet or in an array, in one process and within memory."""
     whole = frame(EDGES)
     whole.to_csv(tmp_path / "a.csv", index=False)
     whole[::-1].to_csv(tmp_path / "b.csv", index=False)
     whole.to_parquet(tmp_path / "c.parquet")
     known = numbers(estimate(whole, share=0.3))
+    assert numbers(estimate(np.array(EDGES), share=0.3)) == known
     assert numbers(estimate([tmp_path / "a.csv", tmp_path / "b.csv"], share=0.3)) == known
     assert numbers(estimate(tmp_path / "c.parquet", share=0.3, memory="20MB", work_dir=tmp_path)) == known
 

@@ -223,7 +223,7 @@ MUTANTS = [
     Mutant("clique-tasks", "_level", "sorted(tasks) != list(range(splits)) or sum(wedges) != graph.prepared.wedges", "sum(wedges) != graph.prepared.wedges", "questions/test_cliques.py", "came_twice"),
     Mutant("ratios-infinite", "_values", "if any(not np.isfinite(roots).all()", "if any(False and not np.isfinite(roots).all()", "pipeline/test_attributes.py", "beyond_float64_are_refused_and"),
     Mutant("edge-sample-colour", "_colour", "x = (x ^ (x >> U(27))) * _SECOND", "x = (x ^ (x >> U(27))) * _FIRST", "questions/test_edge_sample.py", "one_colour"),
-    Mutant("edge-sample-last", "_sampled", "size += _colour(src[i], colours, key) == _colour(dst[i], colours, key)", "size += _colour(src[i], colours, key) <= _colour(dst[i], colours, key)", "questions/test_edge_sample.py", "one_colour"),
+    Mutant("edge-sample-last", "_sampled", "= _colour(src[i], colours, key) == _colour(dst[i], colours, key)", "= _colour(src[i], colours, key) <= _colour(dst[i], colours, key)", "questions/test_edge_sample.py", "one_colour"),
     Mutant("edge-sample-rows", "edges_of", "skipped=rows_of(frame) - counts.rows", "skipped=0", "questions/test_edge_sample.py", "one_colour"),
     Mutant("edge-sample-degree", "_seen", "sorted(chain(*largest))[-2]", "sorted(chain(*largest))[-1]", "questions/test_edge_sample.py", "made_of"),
     Mutant("edge-sample-pairs", "estimate_of_sample", "colours**3 * pairs", "colours**2 * pairs", "questions/test_edge_sample.py", "made_of"),

@@ -24,6 +24,7 @@ import pandas as pd
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.jit import (
     Bytes,
+    ConstIds,
     ConstInt32s,
     ConstInt64s,
     Ids,
@@ -53,7 +54,7 @@ HALVED = 8
 GUESS = 12
 """Leading bits of a key that tell approximately which range it is in."""
 
-SAMPLED = 1 << 16
+SAMPLED = 1 << 15
 """Edges that are sampled in one step."""
 LARGEST = 2**63 - 1
 
@@ -100,12 +101,16 @@ def _colour(vertex: Any, colours: Any, key: Any) -> Any:
 
 
 @KernelOfIds
-def _sampled(src: StridedIds, dst: StridedIds, colours: Word, key: Word, kept_src: Ids, kept_dst: Ids) -> int:
+def _sampled(
+    src: ConstIds, dst: ConstIds, colours: Word, key: Word, is_sampled: Bytes, kept_src: Ids, kept_dst: Ids
+) -> int:
     """Copy the edges whose ends have one colour to arrays that are one entry longer than all edges need."""
+    for i in range(len(src)):  # a loop of its own, for several ids at a time
+        is_sampled[i] = _colour(src[i], colours, key) == _colour(dst[i], colours, key)
     size = 0
     for i in range(len(src)):
         kept_src[U(size)], kept_dst[U(size)] = src[i], dst[i]
-        size += _colour(src[i], colours, key) == _colour(dst[i], colours, key)
+        size += is_sampled[i]
     return size
 
 
@@ -205,10 +210,11 @@ class CpuEdges:
         """Select the edges whose ends have one colour; a chunk at a time, so that the copies are made in cache."""
         ids, others = _of_one_type(src, dst)
         kept_src, kept_dst = (np.empty(SAMPLED + 1, ids.dtype) for _ in range(2))
+        is_sampled = np.empty(SAMPLED, np.uint8)
         parts = [(kept_src[:0], kept_dst[:0])]
         for start in range(0, len(ids), SAMPLED):
-            chunk = slice(start, start + SAMPLED)
-            size = _sampled(ids[chunk], others[chunk], colours.number, colours.key, kept_src, kept_dst)
+            ends = (np.ascontiguousarray(column[start : start + SAMPLED]) for column in (ids, others))
+            size = _sampled(*ends, colours.number, colours.key, is_sampled, kept_src, kept_dst)
             parts.append((kept_src[:size].copy(), kept_dst[:size].copy()))
         return tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[return-value]
 

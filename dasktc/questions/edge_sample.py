@@ -55,6 +55,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
+from dasktc.answers.frames import array_module
 from dasktc.answers.vertex_counts import known_edges, known_triangles
 from dasktc.answers.vertex_frames import Columns
 from dasktc.backends.answers import degrees_of
@@ -228,4 +229,4 @@ def _standard_error(colours: int, triangles: Array, out_degree: Array, in_degree
     """Bound the standard error as if one triangle more were in the sample; a graph of all edges has none."""
     edges = degrees_of(out_degree, in_degree).astype("float64")
     variance = (colours**2 - 1) + 2 * colours * (colours - 1) * edges
-    return colours * ((triangles + 1) * variance) ** 0.5
+    return colours * array_module(edges).sqrt((triangles + 1) * variance)

@@ -107,11 +107,13 @@ def test_partitions_on_workers(client, distribute, ids):
 
 
 @pytest.mark.parametrize("ids", [int, str])
-def test_text_and_wide_ids_on_a_device(emulated, ids):
+def test_text_and_wide_ids_on_a_device(emulated, tmp_path, ids):
     for shift in (0, 2**40):
         edges = frame([(ids(u + shift), ids(v + shift)) for u, v in EDGES])
-        found = dasktc.estimate(edges, share=0.5, backend="cuda")
-        assert numbers(found) == numbers(estimate(edges, share=0.5))
+        files = [tmp_path / f"{shift}-{backend}.parquet" for backend in ("cuda", "cpu")]
+        found = dasktc.estimate(edges, share=0.5, backend="cuda", per_vertex=files[0])
+        assert numbers(found) == numbers(estimate(edges, share=0.5, per_vertex=files[1]))
+        pd.testing.assert_frame_equal(*map(pd.read_parquet, files))
 
 
 def test_a_share_of_one_counts(tmp_path):

@@ -29,6 +29,7 @@ from dasktc.executors.process.signals import held
 from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.executors.stores.work_dir import check_place
 from dasktc.io.source import Source
+from dasktc.io.write import FRAMES, check_target
 from dasktc.options import (
     AttributeOptions,
     Backend,
@@ -46,6 +47,7 @@ from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.pipeline.stages.columns import Repeats
+from dasktc.questions.edge_sample import colours_of_share, estimate_of_sample, refuse_file, write_vertices
 from dasktc.questions.estimate import TriangleEstimate, check_options
 from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph, open_blocks
@@ -302,6 +304,9 @@ def estimate(
     *,
     error: float = 0.01,
     confidence: float = 0.95,
+    share: float | None = None,
+    per_vertex: str | os.PathLike[str] | None = None,
+    force: bool = False,
     columns: Sequence[str] | None = None,
     ids: IdsOption = "auto",
     format: str | None = None,
@@ -313,10 +318,11 @@ def estimate(
     run: RunOptions = RunOptions(),  # noqa: B008  (frozen)
     progress: Progress | bool | None = None,
 ) -> TriangleEstimate:
-    """Estimate the number of triangles of a graph from a sample of its wedges.
+    """Estimate the number of triangles of a graph from a sample of its wedges, or of its edges.
 
-    The graph is read and prepared as for `triangle_count`; the sample replaces the count. If a sample would save
-    nothing, all triangles are counted, and the estimate is marked as exact.
+    The graph is read and prepared as for `triangle_count`; a sample of its wedges replaces the count. If that would
+    save nothing, all triangles are counted, and the estimate is marked as exact. With `share` only a sample of the
+    edges is prepared, which takes about twice the time of reading it, and the interval is what the sample tells.
 
     Parameters
     ----------
@@ -326,9 +332,18 @@ def estimate(
         Half the width of the interval, relative to the estimate, between 0 and 1.
     confidence : float
         Share of the seeds, between 0 and 1, for which the interval contains the number.
+    share : float, optional
+        Prepare about this share of the edges, 1e-4 to 1, of which 1 divided by a whole number is used: those whose ends
+        have one colour by a hash of their ids. The interval may be wider than `error`; `.why` says with what share it
+        would not be. 1: count all.
+    per_vertex : path, optional
+        With `share`: write columns "vertex", "triangles" and "standard_error" there, estimates of the vertices that
+        have an edge in the sample (of others 0) and bounds of their standard errors; formats as for `triangle_count`.
+    force : bool
+        Replace an existing file.
     columns, ids, format, skip, backend, method, memory, threads, run, progress
         As for `triangle_count`. The sample's seed is that of the method: the same seed and the same plan give the same
-        estimate, on the CPU and on a GPU.
+        estimate, on the CPU and on a GPU; with `share` whatever the plan, and for text the same version of pandas.
 
     Returns
     -------
@@ -342,7 +357,8 @@ def estimate(
 
     Notes
     -----
-    Wedge sampling on the oriented graph; `dasktc.questions.estimate` cites the papers and the methods compared.
+    Wedge sampling on the oriented graph; `dasktc.questions.estimate` cites the papers and the methods compared. With
+    `share` sampling by colours, whose interval `dasktc.questions.edge_sample` derives.
 
     Examples
     --------
@@ -351,7 +367,22 @@ def estimate(
     >>> estimate.value, estimate.low, estimate.high, estimate.exact
     (1, 1, 1, True)
     """
-    error, confidence, seed = check_options(error, confidence, Options.by(method).seed)
+    options = Options.by(method, backend, memory)
+    error, confidence, seed = check_options(error, confidence, options.seed)
+    if share is not None:
+        colours = colours_of_share(share, seed)
+        check_keywords(run=run, progress=progress, force=force)
+        if per_vertex is not None:
+            check_target(per_vertex, FRAMES, force)
+        place = Place.of(client, threads)
+        reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
+        reading = replace(reading, sample=colours if colours.number > 1 else None)
+        with opened("estimate", source, place, options, reading, run, progress) as call:
+            target = {"error": error, "confidence": confidence, "seed": seed}
+            answer = partial(_estimate_sample, colours.number, target, per_vertex, force, distribution_of(call))
+            return within_free_memory(answer, call)[0]
+    if per_vertex is not None:
+        raise refuse_file(per_vertex)
     with prepare(
         source,
         client,
@@ -367,6 +398,28 @@ def estimate(
         progress=progress,
     ) as graph:
         return graph.estimate(error=error, confidence=confidence, seed=seed, progress=progress)
+
+
+def _estimate_sample(
+    colours: int,
+    target: dict[str, Any],
+    per_vertex: str | os.PathLike[str] | None,
+    force: bool,
+    cluster: ClusterRun | None,
+    call: Call,
+) -> TriangleEstimate:
+    """Prepare the sample of a source's edges, and estimate the triangles of the source."""
+    with call.within_memory() as executor:
+        graph = _prepared_graph(executor, call.source, call.options, call.tracker, cluster)
+        start = time.perf_counter()
+        with call.tracker.watching(graph.executor):
+            call.tracker("sample", 0, 1)
+            result = estimate_of_sample(graph, colours, target, start)
+            if per_vertex is not None:
+                # a second attempt may replace the file of the first
+                write_vertices(graph, colours, per_vertex, force or bool(call.why_memory))
+            call.tracker("sample", 1, 1)
+        return result
 
 
 def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:

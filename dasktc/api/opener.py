@@ -245,6 +245,13 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
         from dasktc.io.memory import from_object
 
         data = from_object(source, options)
+    if options.sample is not None:
+        if isinstance(data, SavedGraph):
+            raise InputError(
+                f"{option('share')} is given for {data.folder}, a saved graph, whose edges are prepared already: leave "
+                "it out, and wedges of all edges are sampled"
+            )
+        data = replace(data, sample=options.sample)
     if isinstance(data, SavedGraph):
         _check_saved_attributes(data, options)
     elif options.weight is not None and data.weight is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from dasktc.backends.bit_matrix import SmallKeys
 from dasktc.backends.block_facts import ColumnFacts, Hash, RowFacts, VertexFacts
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.edge_sample import Colours
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.wedge_sample import Strata
 
@@ -154,6 +155,9 @@ class Edges(Protocol):
 
     def without_loops(self, src: Any, dst: Any) -> tuple[Any, Any]:
         """Drop the loops that `proper` has left."""
+
+    def sampled(self, src: Any, dst: Any, colours: Colours) -> tuple[Any, Any]:
+        """Select the edges whose ends have one colour, as `edge_sample.colours_of` colours ids."""
 
     def marks(self, width: int) -> Any:
         """Make a table for the given number of ids, none of which is marked, in the backend's own form."""

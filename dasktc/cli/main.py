@@ -433,8 +433,23 @@ def similarity(source: list[str], bound: int | None, **options: Any) -> tuple[An
         metavar="SHARE",
         help="Probability that it holds.",
     ),
+    OUTPUT.everyday(
+        "--share",
+        type=float,
+        metavar="SHARE",
+        help="Read a sample of the edges.",
+        details="Only this share of the edges is prepared; the interval is what it tells.",
+    ),
+    OUTPUT.everyday(
+        "--per-vertex",
+        type=PATH,
+        metavar="OUT",
+        help="Write every vertex's estimate.",
+        details=f"With --share, and standard errors. {TABLE}",
+    ),
+    replacing,
     METHOD.option("--seed", type=int, default=0, help="Seed of the sample and of random parts."),
-    examples=("dasktc estimate graph.csv", "dasktc estimate graph.csv --error 0.001 --confidence 0.99 --json"),
+    examples=("dasktc estimate graph.csv --error 0.001 --json", "dasktc estimate graph.csv --share 0.05"),
 )
 def estimate(source: list[str], **options: Any) -> tuple[Any, Any]:
     """Estimate the triangles from a sample, with an interval."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dasktc.backends import Backend
+from dasktc.backends.edge_sample import Colours
 from dasktc.io.evidence import Reading
 from dasktc.io.labels import Labels
 from dasktc.options import Ids
@@ -79,6 +80,8 @@ class ReadOptions:
         Whether the direction of each row matters; a source without directions is then refused.
     surveyed : bool
         Whether `weight` names a column of any values, for surveys, rather than weights.
+    sample : Colours or None
+        The colours by which edges are sampled; None: all are read.
     """
 
     format: str | None = None
@@ -90,6 +93,7 @@ class ReadOptions:
     weight: str | None = None
     directed: bool = False
     surveyed: bool = False
+    sample: Colours | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Source:
     labels : Labels or None
         The caller's vertices, if they are neither integers nor text: ids are then positions among them. They stay in
         the caller's process.
+    sample : Colours or None
+        The colours by which the rows of parts are sampled as they are read; None: all are kept.
     """
 
     name: str
@@ -139,6 +145,7 @@ class Source:
     labels: Labels | None = None
     folder: str = ""
     untyped: bool = False
+    sample: Colours | None = None
 
     @property
     def read(self) -> Reading:

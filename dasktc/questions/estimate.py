@@ -14,7 +14,8 @@ doi:10.1016/j.ipl.2011.12.007) was computed from the published variances and exa
 2k/(p·T²), where k is the number of pairs of triangles that share an edge, which a few edges dominate. An error of 1 %
 at 95 % needs a share p of the edges of 0.14 on a Kronecker graph of scale 20, 0.34 at scale 18, 0.36 on ego-Twitter and
 0.79 on cnr-2000, where 100 edges make up 55 % of k: a sample without them has a far too narrow interval. Wedge sampling
-takes 73,000, 57,000, 23,000 and 15,000 samples on these graphs.
+takes 73,000, 57,000, 23,000 and 15,000 samples on these graphs. A graph that is not to be prepared is sampled by
+colours, with an interval that allows for such edges (`questions/edge_sample.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dasktc.planning.schemes import Triple
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
-__all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "wilson"]
+__all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "hash_key", "wilson", "with_facts"]
 
 PILOT = 1 << 11
 """Wedges of the first sample, whose share of closed wedges determines the size of the second, the answer."""
@@ -91,6 +92,9 @@ class TriangleEstimate(Summarised):
     workers, seed : int
     seconds : dict of str to float
         Wall time of read, prepare and count (the sampling), and total.
+    share : float
+        Below 1: only about this share of the edges was prepared. `wedges`, `vertices`, `edges` and `duplicates_dropped`
+        are those of the sample, all of whose wedges were tested; `closed` is its number of triangles.
     """
 
     value: int
@@ -113,6 +117,7 @@ class TriangleEstimate(Summarised):
     workers: int
     seed: int
     seconds: dict[str, float]
+    share: float = 1.0
 
     @property
     def half_width(self) -> float:
@@ -133,6 +138,11 @@ class TriangleEstimate(Summarised):
             *([] if self.exact else [("interval", interval)]),
             ("sampled", f"{self.sampled:,} of {plural(self.wedges, 'wedge')}, {self.closed:,} closed"),
             ("why", self.why),
+            *(
+                [("sample", f"{self.share:.3g} of the edges; vertices, edges and duplicates are its own")]
+                if self.share < 1
+                else []
+            ),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
             *self.read._rows(),
@@ -171,7 +181,7 @@ def estimate(
     if reason := _never_pays(graph, wedges):
         return _exact(graph, wedges, reason, target, report, start)
     report("sample", 1, 3)
-    sample_size, closed_count = _sample(graph, wedge_counts, PILOT, _key(seed, 0))
+    sample_size, closed_count = _sample(graph, wedge_counts, PILOT, hash_key(seed, 0))
     # `1 - error`: the next share may be less.
     size = _needed(wilson(closed_count, sample_size, SURE)[0] * (1 - error), error, z)
     is_worthwhile = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
@@ -181,12 +191,12 @@ def estimate(
         reason = f"{shares}: an error of {error:g} asks for {demand}, whose test takes as long as the count"
         return _exact(graph, wedges, reason, target, report, start)
     report("sample", 2, 3)
-    sample_size, closed_count = _sample(graph, wedge_counts, size, _key(seed, 1))
+    sample_size, closed_count = _sample(graph, wedge_counts, size, hash_key(seed, 1))
     low, high = wilson(closed_count, sample_size, z)
     value = (2 * wedges * closed_count + sample_size) // (2 * sample_size)
     low, high = min(value, floor(wedges * low)), max(value, min(wedges, ceil(wedges * high)))
     sample = {"value": value, "low": low, "high": high, "sampled": sample_size, "closed": closed_count}
-    return _with_facts(graph, wedges, shares, target, start, **sample)
+    return with_facts(graph, wedges, shares, target, start, **sample)
 
 
 def wilson(closed: int, sampled: int, z: float) -> tuple[float, float]:
@@ -228,7 +238,7 @@ def _never_pays(graph: CountingContext, wedges: int) -> str:
     return ""
 
 
-def _key(seed: int, number: int) -> int:
+def hash_key(seed: int, number: int) -> int:
     """Return the hash key of a sample."""
     x = (2 * seed + number + 1) * STEP % 2**64
     for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
@@ -296,11 +306,17 @@ def _exact(
     """Count all triangles, unless already known."""
     number = known_triangles(graph, report)
     sample = {"value": number, "low": number, "high": number, "sampled": 0, "closed": 0}
-    return _with_facts(graph, wedges, reason, target, start, **sample)
+    return with_facts(graph, wedges, reason, target, start, **sample)
 
 
-def _with_facts(
-    graph: CountingContext, wedges: int, reason: str, target: dict[str, Any], start: float, **sample: int
+def with_facts(
+    graph: CountingContext,
+    wedges: int,
+    reason: str,
+    target: dict[str, Any],
+    start: float,
+    share: float = 1.0,
+    **sample: int,
 ) -> TriangleEstimate:
     """Make the estimate of a sample, which is exact if nothing was sampled."""
     prepared, stage_seconds = graph.prepared, graph.prepared.seconds
@@ -308,7 +324,7 @@ def _with_facts(
     return TriangleEstimate(
         **sample,
         **target,
-        exact=not sample["sampled"],
+        exact=share == 1 and not sample["sampled"],
         why=reason,
         wedges=wedges,
         vertices=graph.vertices,
@@ -320,4 +336,5 @@ def _with_facts(
         partition=graph.plan.partition,
         workers=len(graph.executor.worker_threads),
         seconds={**seconds, "total": sum(stage_seconds.values()) + time.perf_counter() - start},
+        share=share,
     )

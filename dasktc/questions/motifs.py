@@ -34,7 +34,7 @@ from dasktc.questions.adjacency import adjacency, degrees_by_dense_id, refuse_sh
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.wording import plural
 
-__all__ = ["KINDS", "PARTS", "motifs"]
+__all__ = ["KINDS", "PARTS", "motifs", "total_of_products"]
 
 Array = Any
 STAGE = "motifs"
@@ -111,7 +111,7 @@ def _sums_of_vertices(triangles: Array, out_degree: Array, in_degree: Array) -> 
     )
     factors = degrees - 2  # negative only where there is no triangle
     low, high = triangles & ((1 << HALF) - 1), triangles >> HALF
-    return stars, _total(low * factors) + (_total(high * factors) << HALF)
+    return stars, total_of_products(low * factors) + (total_of_products(high * factors) << HALF)
 
 
 def _of_edges(graph: CountingContext, supports: dict[Any, Any]) -> tuple[int, int]:
@@ -126,10 +126,10 @@ def _sums_of_edges(part: Array, degrees: Array) -> tuple[int, int]:
     if isinstance(keys, np.ndarray):
         degrees = on_host(degrees)
     u, v = (degrees.take(ends) - 1 for ends in unpack(keys, SHIFT))
-    return _total(u * v), _total(support * (support - 1) >> 1)
+    return total_of_products(u * v), total_of_products(support * (support - 1) >> 1)
 
 
-def _total(products: Array) -> int:
+def total_of_products(products: Array) -> int:
     """Add up products below 2^62, exactly."""
     low = products & ((1 << HALF) - 1)
     return (int((products >> HALF).sum()) << HALF) + int(low.sum())

@@ -134,7 +134,7 @@ def test_the_functions_take_these_and_no_more():
         parameters(dasktc.prepare) == f"source, client, {shared}, weight, directed, duplicates, edge_columns, vertices"
     )
     assert parameters(dasktc.open_graph) == "path, client, backend, method, memory, threads, run, progress"
-    assert parameters(dasktc.estimate) == f"source, client, error, confidence, {shared}"
+    assert parameters(dasktc.estimate) == f"source, client, error, confidence, share, per_vertex, force, {shared}"
     assert parameters(dasktc.plan) == f"source, client, vertices, edges, wedges, workers, gpus, rates, {shared}"
     assert parameters(dasktc.cluster) == "workers, backend, scheduler, scheduler_file, security, protocol"
     assert parameters(dasktc.Method) == (

@@ -19,9 +19,12 @@ EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
 FRAME = pd.DataFrame([(u, v, u + v + 1, 1 if (u * v) % 3 else -1) for u, v in EDGES], columns=["u", "v", "w", "sign"])
 
 
-def prepared(question, options, **more):
+def asked(question, options, frame):
     source = FRAME if {"weight", "edge_columns"} & {*question.keeps} else FRAME[["u", "v"]]
-    return dasktc.prepare(source, **keywords(**options, **more, **question.options))
+    if question.of_source:
+        return question.ask(source, keywords(**options))
+    with dasktc.prepare(source, **keywords(**options, **question.options)) as graph:
+        return question.ask(graph, frame)
 
 
 CASES = each_once([(question, place) for question in QUESTIONS for place in [*PLACES][1:]])
@@ -39,15 +42,14 @@ def test_every_question_in_every_place(request, tmp_path, question, place):
     sharded = place == "vertices in shards"
 
     def answer():
-        with tuned(least_shards=3 if sharded else 1), prepared(question, options) as graph:
-            return question.ask(graph, "dask" if sharded else "pandas")
+        with tuned(least_shards=3 if sharded else 1):
+            return asked(question, options, "dask" if sharded else "pandas")
 
     if (question.call, place) in REFUSED:
         with pytest.raises(InputError, match=re.escape(REFUSED[question.call, place])):
             answer()
     else:
-        with prepared(question, PLACES["one thread"]) as graph:
-            assert answer() == question.ask(graph, "pandas")
+        assert answer() == asked(question, PLACES["one thread"], "pandas")
 
 
 def test_the_table_has_every_question():

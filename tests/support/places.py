@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from textwrap import wrap
 from typing import Any, NamedTuple
+
+import pandas as pd
+
+import dasktc
 
 PLACES = {
     "one thread": {"threads": 1, "backend": "cpu"},
@@ -27,8 +33,10 @@ class Question(NamedTuple):
     """A question about a prepared graph: its call as the reference writes it, the call, and what is kept for it."""
 
     call: str
-    ask: Callable[[Any, str], Any]
+    ask: Callable[[Any, Any], Any]
     keeps: tuple[str, ...] = ()
+    of_source: bool = False
+    """It is asked of a source with options, not of a prepared graph and for a frame type."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -40,6 +48,14 @@ def table(frame: Any) -> Any:
     """The rows of a frame in an order of their own, rounded."""
     frame = (frame.compute(scheduler="sync") if hasattr(frame, "compute") else frame).reset_index()
     return sorted(tuple(round(float(value), 9) for value in row) for row in frame.itertuples(index=False))
+
+
+def sampled(source: Any, options: dict[str, Any]) -> Any:
+    """An estimate from a sample of the edges, and those of the vertices."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "vertices.parquet")
+        estimate = dasktc.estimate(source, share=0.5, per_vertex=out, **options)
+        return (estimate.value, estimate.low, estimate.high, table(pd.read_parquet(out).set_index("vertex")))
 
 
 QUESTIONS = [
@@ -85,6 +101,7 @@ QUESTIONS = [
     Question("transitivity()", lambda graph, frame: round(graph.transitivity(), 12)),
     Question("average_clustering()", lambda graph, frame: round(graph.average_clustering(), 12)),
     Question("estimate()", lambda graph, frame: graph.estimate().value),
+    Question("dasktc.estimate(share=0.5)", lambda source, options: sampled(source, options), of_source=True),
     Question("update()", lambda graph, frame: int(graph.update(remove=[(0, 1)], add=[(0, 9)]).graph.triangle_count())),
     Question('clustering("w")', lambda graph, frame: table(graph.clustering("w", frame=frame)), ("weight",)),
     Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), ("directed",)),

@@ -23,6 +23,7 @@ import numpy as np
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.jit import (
     Bytes,
+    ConstIds,
     ConstInt32s,
     ConstInt64s,
     Ids,
@@ -31,9 +32,13 @@ from dasktc.backends.cpu.jit import (
     Kernel,
     KernelOfIds,
     StridedIds,
+    Word,
+    inlined,
 )
 from dasktc.backends.csr import Array
+from dasktc.backends.edge_sample import Colours
 from dasktc.backends.vertex_maps import TableMap, check_size
+from dasktc.backends.wedge_sample import MULTIPLIERS
 
 __all__ = ["CHUNK", "RANGES", "CpuEdges"]
 
@@ -48,9 +53,12 @@ HALVED = 8
 GUESS = 12
 """Leading bits of a key that tell approximately which range it is in."""
 
+SAMPLED = 1 << 15
+"""Edges that are sampled in one step."""
 LARGEST = 2**63 - 1
 
 U = np.uint64
+_FIRST, _SECOND = U(MULTIPLIERS[0]), U(MULTIPLIERS[1])
 
 
 @KernelOfIds
@@ -80,6 +88,29 @@ def _without_loops(src: StridedIds, dst: StridedIds, kept_src: Ids, kept_dst: Id
     for i in range(len(src)):
         kept_src[U(size)], kept_dst[U(size)] = src[i], dst[i]
         size += src[i] != dst[i]
+
+
+@inlined
+def _colour(vertex: Any, colours: Any, key: Any) -> Any:
+    """The colour of an id, as `edge_sample.colours_of` computes it."""
+    x = U(np.int64(vertex)) + key
+    x = (x ^ (x >> U(30))) * _FIRST
+    x = (x ^ (x >> U(27))) * _SECOND
+    return (x >> U(32)) * colours >> U(32)
+
+
+@KernelOfIds
+def _sampled(
+    src: ConstIds, dst: ConstIds, colours: Word, key: Word, is_sampled: Bytes, kept_src: Ids, kept_dst: Ids
+) -> int:
+    """Copy the edges whose ends have one colour to arrays that are one entry longer than all edges need."""
+    for i in range(len(src)):  # a loop of its own, for several ids at a time
+        is_sampled[i] = _colour(src[i], colours, key) == _colour(dst[i], colours, key)
+    size = 0
+    for i in range(len(src)):
+        kept_src[U(size)], kept_dst[U(size)] = src[i], dst[i]
+        size += is_sampled[i]
+    return size
 
 
 @KernelOfIds
@@ -173,6 +204,18 @@ class CpuEdges:
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Both ends as they are: `proper` has dropped the loops."""
         return src, dst
+
+    def sampled(self, src: Array, dst: Array, colours: Colours) -> tuple[Array, Array]:
+        """Select the edges whose ends have one colour; a chunk at a time, so that the copies are made in cache."""
+        ids, others = _of_one_type(src, dst)
+        kept_src, kept_dst = (np.empty(SAMPLED + 1, ids.dtype) for _ in range(2))
+        is_sampled = np.empty(SAMPLED, np.uint8)
+        parts = [(kept_src[:0], kept_dst[:0])]
+        for start in range(0, len(ids), SAMPLED):
+            ends = (np.ascontiguousarray(column[start : start + SAMPLED]) for column in (ids, others))
+            size = _sampled(*ends, colours.number, colours.key, is_sampled, kept_src, kept_dst)
+            parts.append((kept_src[:size].copy(), kept_dst[:size].copy()))
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[return-value]
 
     def marks(self, width: int) -> Array:
         """Cleared flags, one per id."""

@@ -13,12 +13,15 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.edge_sample import Colours, colours_of
 from dasktc.backends.kernel_files import macros
 from dasktc.backends.vertex_maps import RangeMap
 
 __all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
 LEAST = -(2**63)
+SAMPLED = 1 << 22
+"""Edges whose colours are computed in one step."""
 
 
 class Facts(NamedTuple):
@@ -107,6 +110,16 @@ class DeviceEdges:
         """Both ends of all edges that are not loops."""
         proper = src != dst
         return (src, dst) if bool(proper.all()) else (src[proper], dst[proper])
+
+    def sampled(self, src: Array, dst: Array, colours: Colours) -> tuple[Array, Array]:
+        """Select the edges whose ends have one colour."""
+        xp = self.device.array
+        is_sampled = xp.empty(len(src), dtype=bool)
+        for start in range(0, len(src), SAMPLED):
+            ends = (end[start : start + SAMPLED] for end in (src, dst))
+            source_colours, target_colours = (colours_of(end, colours, xp) for end in ends)
+            is_sampled[start : start + SAMPLED] = source_colours == target_colours
+        return src[is_sampled], dst[is_sampled]
 
     def facts(self, src: Array, dst: Array) -> Facts:
         """Count loops, and find the range of the other edges' ids."""

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from dasktc.backends import Backend
+from dasktc.backends.edge_sample import Colours
 from dasktc.executors.base import Executor, Fold, starmap, tree
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.local import LocalExecutor
@@ -381,9 +382,10 @@ class Plane(ABC):
         """Frames with what reading has found out."""
         notes = [note for counts in facts for note in counts.notes]
         rows, loops = sum(counts.rows for counts in facts), sum(counts.loops for counts in facts)
+        skipped = sum(counts.skipped for counts in facts)
         spans = [counts.span for counts in facts if counts.span is not None]
         samples = tuple((counts.sample, counts.rows - counts.loops) for counts in facts if counts.sample is not None)
-        reading = replace(judged(source, parts, notes), rows=rows)
+        reading = replace(judged(source, parts, notes), rows=rows + skipped)
         span = type(spans[0]).of(spans) if spans and len(spans) == len(facts) else None
         return Frames(Handles(handles), rows, loops, span, samples, reading)
 
@@ -427,10 +429,10 @@ class Plane(ABC):
 
 
 def read_group(
-    parts: list[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int
+    parts: list[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int, colours: Colours | None
 ) -> tuple[Any, Counts]:
     """Read parts in one call, as `read_parts` does; a worker's heartbeats say how far it is."""
-    frame, counts = read_parts(with_steps(parts), step_of, backend, runs)
+    frame, counts = read_parts(with_steps(parts), step_of, backend, runs, colours)
     stage_ended("read")
     return frame, counts
 

@@ -93,7 +93,7 @@ class BudgetPlane(Plane):
         if backend.on_device:
             parts = join_parts(parts, rows)
         upstream, runs = upstream_of(executor, parts), runs_of(len(parts))
-        calls = [(part, value, rows, backend, runs) for part, value in zip(parts, upstream, strict=True)]
+        calls = [(part, value, rows, backend, runs, source.sample) for part, value in zip(parts, upstream, strict=True)]
         results = executor.stream("read-rows", read_chunks, calls)
         handles, facts = results[::2], executor.gather(results[1::2])
         results.clear()

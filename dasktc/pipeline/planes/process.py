@@ -74,7 +74,7 @@ class ProcessPlane(Plane):
         upstream = upstream_of(executor, parts)
         step = partial(sample_step, ranges=self.threads, parts=len(parts))
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
-        results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)))
+        results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)), source.sample)
         handles, fact_handles = executor.transpose("read-rows", results, 2)
         facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
@@ -173,5 +173,5 @@ class ProcessPlane(Plane):
         return stack([(offsets, columns)], (0, 0), layout, self.backend)
 
 
-def _read(parts: list[Any], stride: Callable[[int], int], backend: Any, runs: int) -> list[Any]:
-    return list(read_group(parts, stride, backend, runs))
+def _read(parts: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any) -> list[Any]:
+    return list(read_group(parts, stride, backend, runs, colours))

@@ -113,7 +113,7 @@ class WorkersPlane(Plane):
         upstream = iter(upstream_of(executor, chain.from_iterable(groups)))
         step = partial(sample_step, ranges=self.threads, parts=len(groups))
         runs = runs_of(len(parts))
-        calls = [(group, [next(upstream) for _ in group], step, self.backend, runs) for group in groups]
+        calls = [(group, [next(upstream) for _ in group], step, self.backend, runs, source.sample) for group in groups]
         has_holders = any(part.upstream is not None for part in parts)  # by Dask, which holds them
         homes = () if has_holders else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
@@ -368,9 +368,9 @@ def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list
 
 
 def _read(
-    parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int
+    parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any
 ) -> Measured:
-    return Measured(*read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs))
+    return Measured(*read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours))
 
 
 def _vectors_and_facts(

@@ -16,9 +16,9 @@ from dasktc.pipeline.stages.id_maps import SortedMap, TextMap, arrays_of
 from dasktc.pipeline.stages.shards import ValueOps, unite
 
 __all__ = [
-    "HASHED_AT_A_TIME", "IdRange", "clear_marks", "distinct_integers", "distinct_texts", "listed", "map_of_degrees",
-    "map_of_integers", "map_of_marks", "map_of_texts", "mark_ids", "places_of_integers", "places_of_texts", "text_size",
-    "texts", "unite_texts",
+    "HASHED_AT_A_TIME", "IdRange", "clear_marks", "distinct_integers", "distinct_texts", "hashes_of_column", "listed",
+    "map_of_degrees", "map_of_integers", "map_of_marks", "map_of_texts", "mark_ids", "places_of_integers",
+    "places_of_texts", "text_size", "texts", "unite_texts",
 ]  # fmt: skip
 
 Array = Any
@@ -149,6 +149,15 @@ def _hash_text(ids: Any) -> Array:
         chunk = ids[start : start + HASHED_AT_A_TIME].to_numpy(zero_copy_only=False)
         hashes[start : start + HASHED_AT_A_TIME] = pd.util.hash_array(chunk, categorize=False)
     return hashes >> np.uint64(1)
+
+
+def hashes_of_column(column: Any) -> Array:
+    """Hashes of the text ids of an Arrow column, below 2^63; those that occur often are hashed once."""
+    import pyarrow as pa
+
+    text = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    coded = text.dictionary_encode()
+    return _hash_text(coded.dictionary).take(coded.indices.to_numpy())
 
 
 def map_of_texts(ids: Any, backend: Backend) -> TextMap:

@@ -10,14 +10,16 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
+from dasktc.backends.edge_sample import Colours, colours_of
 from dasktc.io.evidence import Notes, Reading, judge_all, say_zeros
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.stages.id_maps import arrays_of
+from dasktc.pipeline.stages.ids import hashes_of_column
 
 __all__ = [
     "SAMPLED", "Counts", "NoPart", "Span", "join_parts", "judged", "noted", "part_size", "read_chunks", "read_parts",
-    "sample_ends", "slices_of_rows", "without_loops",
+    "sample_ends", "sampled", "slices_of_rows", "without_loops",
 ]  # fmt: skip
 
 Array = Any
@@ -27,13 +29,27 @@ SAMPLED = 1 << 8
 
 
 class Counts(NamedTuple):
-    """Statistics of frames: rows, loops, where ids are integers their span and a sample of the edges; parts' notes."""
+    """Statistics of frames.
+
+    Attributes
+    ----------
+    rows, loops : int
+    span : Span or None
+        Of the ids, where they are integers; else None.
+    sample : array of int64, shape (2, n), or None
+        Some of the edges, where ids are integers.
+    notes : tuple of Notes
+        Of the parts.
+    skipped : int
+        Rows that were read beside `rows` and are not in the source's sample.
+    """
 
     rows: int
     loops: int
     span: Span | None = None
     sample: Any = None
     notes: tuple[Notes, ...] = ()
+    skipped: int = 0
 
 
 def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Reading:
@@ -96,16 +112,20 @@ class NoPart:
 
 
 def read_parts(
-    parts: Iterable[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int = 1
+    parts: Iterable[tuple[Part, Any]],
+    step_of: Callable[[int], int],
+    backend: Backend,
+    runs: int = 1,
+    colours: Colours | None = None,
 ) -> tuple[Frame | list[Frame], Counts]:
     """Read parts, drop loops and sample every `step_of(rows)`-th edge: a frame, or one frame a part, and its facts.
 
-    Each part comes with the value that it is made of, or None.
+    Each part comes with the value that it is made of, or None. With `colours` only the edges of that sample are kept.
     """
     frames, counts, arrays, notes = list[Any](), list[Counts](), list[Any](), list[Notes]()
     for part, upstream in parts:
         noting_part, note = noted(part, runs)
-        frame, ends, count = without_loops(backend.read(noting_part, upstream), backend)
+        frame, ends, count = edges_of(backend.read(noting_part, upstream), colours, backend)
         frames.append(frame)
         arrays.append(ends)
         counts.append(count)
@@ -115,7 +135,8 @@ def read_parts(
     step = step_of(total)
     if len(spans) == len(counts):
         span, sample = Span.of(spans), np.concatenate([sample_ends(ends, step) for ends in arrays], axis=1)
-    facts = Counts(total, sum(count.loops for count in counts), span, sample, tuple(notes))
+    loops, skipped = sum(count.loops for count in counts), sum(count.skipped for count in counts)
+    facts = Counts(total, loops, span, sample, tuple(notes), skipped)
     return frames[0] if len(frames) == 1 else frames, facts
 
 
@@ -138,7 +159,9 @@ def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
     return part.noting(notes), notes
 
 
-def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1) -> Iterator[Any]:
+def read_chunks(
+    part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1, colours: Colours | None = None
+) -> Iterator[Any]:
     """Read a part as frames of at most `most` rows, each followed by its statistics; the last ones have the notes.
 
     A part without a chunked reader is read at once, and its frame is sliced.
@@ -150,12 +173,32 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
         for chunk in slices_of_rows(frame, most):
             if counts is not None:
                 yield counts
-            edges, ends, counts = without_loops(chunk, backend)
+            edges, ends, counts = edges_of(chunk, colours, backend)
             if backend.on_device and ends is not None:
                 counts = counts._replace(sample=sample_ends(ends, max(1, counts.rows // SAMPLED)))
             yield edges
     assert counts is not None
     yield counts if notes is None else counts._replace(notes=(notes,))
+
+
+def edges_of(
+    frame: Frame, colours: Colours | None, backend: Backend
+) -> tuple[Frame, tuple[Array, Array] | None, Counts]:
+    """Drop a frame's edges that are not in the sample, if there are colours, and then its loops."""
+    if colours is None:
+        return without_loops(frame, backend)
+    edges, ends, counts = without_loops(sampled(frame, colours, backend), backend)
+    return edges, ends, counts._replace(skipped=len(frame) - counts.rows)
+
+
+def sampled(frame: Frame, colours: Colours, backend: Backend) -> Frame:
+    """Select the edges of a frame whose ends have one colour; text is hashed on the host."""
+    if frame["src"].dtype.kind in "iu":
+        return backend.wrap(*backend.edges.sampled(*arrays_of(frame), colours))
+    hashes = (hashes_of_column(backend.text.arrow(frame[name])) for name in ("src", "dst"))
+    source_colours, target_colours = (colours_of(ids, colours, np) for ids in hashes)
+    mask = backend.array.asarray(source_colours == target_colours)
+    return frame[backend.frame.Series(mask, index=frame.index)].reset_index(drop=True)
 
 
 def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, tuple[Array, Array] | None, Counts]:

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc.api import count as triangles
 from dasktc.api.opener import as_source
+from dasktc.backends.cpu import edges as cpu_edges
+from dasktc.backends.cuda import edges as device_edges
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words
+from dasktc.backends.edge_sample import Colours, colours_of
 from dasktc.backends.kernel import hub_count
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
@@ -46,6 +49,21 @@ def columns(pairs):
     found = np.array(pairs, dtype="int64").reshape(-1, 2)
     narrow = len(pairs) == 0 or abs(found).max() < 2**31
     return [np.ascontiguousarray(found[:, k].astype("int32" if narrow else "int64")) for k in (0, 1)]
+
+
+@given(pairs=IDS, colours=st.integers(1, 5), key=st.integers(0, 2**64 - 1), step=st.integers(1, 40))
+def test_a_sample_of_edges_is_that_of_the_cpu(pairs, colours, key, step):
+    """In steps that need not divide the edges."""
+    ends, sample = columns(pairs), Colours(colours, key)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (cpu_edges, device_edges):
+            patch.setattr(module, "SAMPLED", step)
+        on_device, on_host = (edges.sampled(*ends, sample) for edges in (BOTH[0], cpu_edges.CpuEdges()))
+    kinds = [{*map(int, colours_of(end, sample, np))} for end in ends]
+    assert all(kind <= {*range(colours)} for kind in kinds)
+    assert [end.tolist() for end in on_device] == [end.tolist() for end in on_host]
+    assert {end.dtype for end in on_host} == {ends[0].dtype}
+    assert on_host[0].tolist() == ends[0][colours_of(ends[0], sample, np) == colours_of(ends[1], sample, np)].tolist()
 
 
 @needs_compiler

@@ -1,5 +1,4 @@
 // trust: vertex-centric hashing (Pandey et al., TPDS 2021, sections 3 and 4, doi:10.1109/TPDS.2021.3064892).
-// Preludes: hash.cuh
 //
 // One hash table of table.row(u) serves every v of index.row(u); each entry of stream.row(v) is
 // looked up in it.
@@ -54,7 +53,25 @@
 #define READS 0
 #endif
 #ifndef THREADS
-#define THREADS 1024
+#define THREADS 256
+#endif
+#ifndef LEVELS
+#define LEVELS 1
+#endif
+#ifndef BLOCK_BUCKETS
+#define BLOCK_BUCKETS 2048
+#endif
+#ifndef WARP_BUCKETS
+#define WARP_BUCKETS 512
+#endif
+#ifndef AHEAD
+#define AHEAD 4
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1536
+#endif
+#ifndef RUN
+#define RUN 64
 #endif
 
 constexpr int64 SMALL_ROW = 100, SAMPLE = 32;
@@ -116,17 +133,115 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sample
   if (threadIdx.x % 32 == 0) { atomicMax(&lists->longest, longest); }
 }
 
-// The threads that share a table: a warp with 32 buckets or a block with 1024, one per thread.
-template <bool WIDE> using TeamOf = Team<WIDE ? THREADS : 32, WIDE ? 1024 : 32, WIDE>;
+// The threads that share a table: a warp or a block.
+template <bool WIDE> struct Team {
+  static constexpr uint32 SIZE = WIDE ? THREADS : 32, BUCKETS = WIDE ? BLOCK_BUCKETS : WARP_BUCKETS;
+
+  __device__ static uint32 rank() { return threadIdx.x % SIZE; }
+  __device__ static void sync() {
+    if (WIDE) {
+      __syncthreads();
+    } else {
+      __syncwarp();
+    }
+  }
+};
+
+constexpr uint32 EMPTY = 0x7fffffffu;  // is no id
+constexpr uint32 MORE = 0x80000000u;   // bit of a bucket's entry that another one follows
+
+// A hash table of interleaved buckets (section 3.2): bucket x % BUCKETS holds up to `depth` entries and is stored level
+// by level, the first LEVELS levels in shared memory, the others in a fixed global scratch of each team. An entry whose
+// bucket is full goes to the next one (the published code drops it): counts are exact as long as the table has room.
+// In place of the buckets' lengths, which the paper stores beside them, an entry has a bit that another one follows it,
+// and an empty place holds EMPTY: one read decides a lookup in a bucket of at most one entry.
+template <class T> struct HashTable {
+  uint32 *near, *far;
+  uint32 depth;
+
+  // `words` are the block's, with BUCKETS * LEVELS of each team; `scratch` is the grid's. All places become empty.
+  __device__ HashTable(uint32* words, uint32* scratch, uint32 depth) : depth(depth) {
+    uint32 team = threadIdx.x / T::SIZE, levels = depth > LEVELS ? depth - LEVELS : 0;
+    near = words + team * T::BUCKETS * LEVELS;
+    far = scratch + (uint64(blockIdx.x) * (blockDim.x / T::SIZE) + team) * T::BUCKETS * levels;
+    for (uint32 k = T::rank(); k < T::BUCKETS * LEVELS; k += T::SIZE) { near[k] = EMPTY; }
+    for (uint64 k = T::rank(); k < uint64(T::BUCKETS) * levels; k += T::SIZE) { far[k] = EMPTY; }
+  }
+
+  __device__ static bool same(uint32 word, int32 x) { return ((word ^ uint32(x)) & ~MORE) == 0; }
+
+  __device__ uint32& first(int32 x) { return near[uint32(x) % T::BUCKETS]; }
+
+  __device__ uint32& slot(uint32 level, uint32 bucket) {
+    if (level < LEVELS) { return near[level * T::BUCKETS + bucket]; }
+    return far[uint64(level - LEVELS) * T::BUCKETS + bucket];
+  }
+
+  // The place that follows another one in its bucket, or the first one of the next bucket.
+  __device__ uint32& following(uint32& level, uint32& bucket) {
+    if (++level == depth) {
+      level = 0;
+      bucket = (bucket + 1) % T::BUCKETS;
+    }
+    return slot(level, bucket);
+  }
+
+  // Returns the number of entries up to this one in the bucket to which it came.
+  __device__ uint32 insert(int32 x) {
+    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
+    for (uint32* place = near + bucket;; place = &following(level, bucket)) {
+      uint32 old = atomicCAS(place, EMPTY, uint32(x));
+      if (old == EMPTY) { return level + 1; }
+      if (!(old & MORE)) { atomicOr(place, MORE); }
+    }
+  }
+
+  // Empties the places up to the one of x: by one thread of those whose entries share a place, which goes on.
+  __device__ void remove(int32 x) {
+    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
+    uint32* place = near + bucket;
+    while (atomicExch(place, EMPTY) & MORE) { place = &following(level, bucket); }
+  }
+
+  // Whether x is behind the first place of its bucket, which holds `word`. Adds the number of compared entries to
+  // `reads`.
+  __device__ bool follows(int32 x, uint32 word, uint32& reads) {
+    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
+    while (word & MORE) {
+      word = following(level, bucket);
+      reads++;
+      if (same(word, x)) { return true; }
+    }
+    return false;
+  }
+
+  // Builds the table of a list; all threads of the team call it. Returns the longest bucket that this thread filled.
+  __device__ uint32 build(const int32* list, int64 size) {
+    uint32 longest = 0;
+    T::sync();
+    for (int64 i = T::rank(); i < size; i += T::SIZE) { longest = max(longest, insert(list[i])); }
+    T::sync();
+    return longest;
+  }
+
+  // Empties the table of a list; all threads of the team call it.
+  __device__ void clear(const int32* list, int64 size) {
+    T::sync();
+    for (int64 i = T::rank(); i < size; i += T::SIZE) { remove(list[i]); }
+  }
+};
+
+template <bool WIDE> using TeamOf = Team<WIDE>;
 template <bool WIDE> using Table = HashTable<TeamOf<WIDE>>;
 
-// Shared memory of a block: one table of 1024 buckets or THREADS / 32 tables of 32, and the virtual
-// combination's lists, one per thread.
+constexpr uint32 WARPS = THREADS / 32;
+constexpr uint32 WORDS = LEVELS * (BLOCK_BUCKETS > WARP_BUCKETS * WARPS ? BLOCK_BUCKETS : WARP_BUCKETS * WARPS);
+
+// Shared memory of a block: one table or one per warp, and the virtual combination's lists, one per thread.
 struct Shared {
-  uint32 fill[1024];
-  int32 slots[LEVELS * 1024];
   int64 ends[THREADS];
   int64 starts[THREADS];
+  uint32 words[WORDS];
   uint32 row;
 };
 
@@ -135,9 +250,47 @@ struct Found {
   uint32 collision = 0;
 };
 
-template <bool WIDE> __device__ __forceinline__ void look_up(Table<WIDE>& table, int32 x, Found& found) {
-  found.triangles += table.contains(x, found.reads);
-  found.probes++;
+// Looks up a thread's next AHEAD entries, of which bits of `valid` tell those that there are.
+template <bool WIDE> __device__ __forceinline__ void look_up(
+    Table<WIDE>& table, const int32 (&x)[AHEAD], uint32 valid, Found& found) {
+  uint32 words[AHEAD], marks = 0, hits = 0, reads = 0;
+#pragma unroll
+  for (uint32 j = 0; j < AHEAD; j++) { words[j] = valid >> j & 1 ? table.first(x[j]) : EMPTY; }
+#pragma unroll
+  for (uint32 j = 0; j < AHEAD; j++) {
+    hits += (valid >> j & 1) && Table<WIDE>::same(words[j], x[j]);
+    marks |= words[j];
+    reads += words[j] != EMPTY;
+  }
+  if (marks & MORE) {
+#pragma unroll
+    for (uint32 j = 0; j < AHEAD; j++) {
+      if ((words[j] & MORE) && !Table<WIDE>::same(words[j], x[j])) { hits += table.follows(x[j], words[j], reads); }
+    }
+  }
+  found.triangles += hits;
+  if (READS) { found.reads += reads; }
+}
+
+// Looks up a list; the threads of a group of `step` have `lane` 0 to step - 1.
+template <bool WIDE> __device__ __forceinline__ void look_up_list(
+    Table<WIDE>& table, const int32* list, uint32 size, uint32 lane, uint32 step, Found& found) {
+  int32 x[AHEAD];
+  uint32 i = 0;
+  for (list += lane; size - i >= AHEAD * step; i += AHEAD * step) {
+#pragma unroll
+    for (uint32 j = 0; j < AHEAD; j++) { x[j] = list[i + j * step]; }
+    look_up<WIDE>(table, x, (1u << AHEAD) - 1, found);
+  }
+  if (i == size) { return; }
+  uint32 valid = 0;
+#pragma unroll
+  for (uint32 j = 0; j < AHEAD; j++) {
+    bool there = i + j * step + lane < size;
+    x[j] = there ? list[i + j * step] : 0;
+    valid |= uint32(there) << j;
+  }
+  look_up<WIDE>(table, x, valid, found);
 }
 
 // `lanes` threads per list, a power of two: lists p, p + teams, ... of [begin, end).
@@ -145,10 +298,9 @@ template <bool WIDE> __device__ void by_lists(
     Table<WIDE>& table, const Task& t, uint32 lanes, int64 begin, int64 end, Found& found) {
   uint32 lane = threadIdx.x & (lanes - 1), teams = TeamOf<WIDE>::SIZE / lanes;
   for (int64 p = begin + TeamOf<WIDE>::rank() / lanes; p < end; p += teams) {
-    int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];
-    for (int64 q = t.stream.offsets[v] + lane; q < last; q += lanes) {
-      look_up<WIDE>(table, t.stream.columns[q], found);
-    }
+    int64 v = t.index.columns[p], first = t.stream.offsets[v], size = t.stream.offsets[v + 1] - first;
+    look_up_list<WIDE>(table, t.stream.columns + first, uint32(size), lane, lanes, found);
+    found.probes += lane == 0 ? size : 0;
   }
 }
 
@@ -201,17 +353,37 @@ template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task&
   return lists.ends[TeamOf<WIDE>::SIZE - 1];
 }
 
-// Virtual combination (section 4.2): entry i of all lists together is in the first list whose
-// running sum of lengths exceeds i.
+// Virtual combination (section 4.2): entry i of all lists together is in the first list whose running sum of lengths
+// exceeds i. Each warp of the team takes an equal part of them. Where a list has RUN entries or more left, the warp
+// takes them without looking for a list again; else each thread finds those of its next entries.
 template <bool WIDE> __device__ void by_combination(
     Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
+  uint32 lane = threadIdx.x % 32;
   for (int64 tile = begin; tile < end; tile += SIZE) {
-    int64 all = combine<WIDE>(lists, t, tile, end);
-    uint32 list = 0;
-    for (int64 i = TeamOf<WIDE>::rank(); i < all; i += SIZE) {
+    int64 all = combine<WIDE>(lists, t, tile, end), part = (all + SIZE - 1) / SIZE * 32;
+    int64 i = part * (TeamOf<WIDE>::rank() / 32), last = min(i + part, all);
+    found.probes += TeamOf<WIDE>::rank() == 0 ? all : 0;
+    for (uint32 list = 0; i < last;) {
       list = first_above(lists.ends, list, SIZE - 1, i);
-      look_up<WIDE>(table, t.stream.columns[lists.starts[list] + i], found);
+      int64 run = min(lists.ends[list], last) - i;
+      if (run >= RUN) {
+        look_up_list<WIDE>(table, t.stream.columns + lists.starts[list] + i, uint32(run), lane, 32, found);
+        i += run;
+        continue;
+      }
+      int32 x[AHEAD];
+      uint32 own = list, valid = 0;
+#pragma unroll
+      for (uint32 j = 0; j < AHEAD; j++) {
+        int64 k = i + 32 * j + lane;
+        bool there = k < last;
+        if (there) { own = first_above(lists.ends, own, SIZE - 1, k); }
+        x[j] = there ? t.stream.columns[lists.starts[own] + k] : 0;
+        valid |= uint32(there) << j;
+      }
+      look_up<WIDE>(table, x, valid, found);
+      i += 32 * AHEAD;
     }
     TeamOf<WIDE>::sync();
   }
@@ -235,7 +407,8 @@ template <bool WIDE> __device__ void by_copies(
         }
       }
       TeamOf<WIDE>::sync();
-      for (int64 i = first + rank; i < last; i += SIZE) { look_up<WIDE>(table, copies[i - first], found); }
+      look_up_list<WIDE>(table, copies, uint32(last - first), rank, SIZE, found);
+      found.probes += rank == 0 ? last - first : 0;
       TeamOf<WIDE>::sync();
     }
     if (all == 0) { TeamOf<WIDE>::sync(); }  // before the next tile's sums overwrite this one's end, which was read
@@ -251,9 +424,13 @@ __device__ void count_row(
   int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
   for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
     if (STEPS == 0) { continue; }
-    uint32 longest = table.build(t.table.columns + t.table.offsets[u], t.table.length(u));
-    found.collision = max(found.collision, min(longest, table.depth));
-    if (STEPS == 1) { continue; }
+    const int32* row = t.table.columns + t.table.offsets[u];
+    int64 size = t.table.length(u);
+    found.collision = max(found.collision, table.build(row, size));
+    if (STEPS == 1) {
+      table.clear(row, size);
+      continue;
+    }
     if (VC == 2) {
       by_copies<WIDE>(table, lists, t, copies, begin, begin + step, found);
     } else if (VC) {
@@ -261,6 +438,7 @@ __device__ void count_row(
     } else {
       by_lists<WIDE>(table, t, lanes, begin, begin + step, found);
     }
+    table.clear(row, size);
   }
 }
 
@@ -273,11 +451,11 @@ __device__ void report(const Found& found, Totals* totals) {
 }
 
 // Rows below 101 entries (all, without CO), a warp per row.
-extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
-    int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
+    uint32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<false> table(shared.fill, shared.slots, scratch, depth);
+  Table<false> table(shared.words, scratch, depth);
   Found found;
   for (;;) {
     uint32 next = 0;
@@ -292,11 +470,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const u
 }
 
 // Longer rows, a block per row.
-extern "C" __global__ void __launch_bounds__(THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
-    int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
+    uint32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<true> table(shared.fill, shared.slots, scratch, depth);
+  Table<true> table(shared.words, scratch, depth);
   Found found;
   for (;;) {
     if (threadIdx.x == 0) { shared.row = atomicAdd(&lists->block_next, chunk); }

@@ -36,13 +36,8 @@ LANES = (8, 16, 32)
 """Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
-DEPTH = 128
-"""Least number of entries of a bucket of the `trust` kernel (section 3.2)."""
-BUCKETS = 1024
-"""Buckets of a thread block's table; its warps' tables, of SMALL_BUCKETS each, have as many together."""
-SMALL_BUCKETS = 32
-RESIDENT = 2
-"""Thread blocks per multiprocessor."""
+DEPTH = 8
+"""Least number of entries of a bucket of the `trust` kernel, 128 in the paper (section 3.2), whose buckets are fewer."""
 ENTRIES = 1024
 """About how many entries a chunk hashes and looks up, where there are many rows."""
 TURNS = 8
@@ -86,8 +81,7 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
     launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
-    buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
-    deepest = max(DEPTH, -(-2 * longest // buckets))
+    deepest = max(DEPTH, -(-2 * longest // shape["BLOCK_BUCKETS" if shape["CO"] else "WARP_BUCKETS"]))
     narrow, wide = sampled.tolist()
     return rows, lists, [
         _work(launch, "trust_block", by_block, 1, deepest, wide),
@@ -97,10 +91,11 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
 
 def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
-    resident = min(RESIDENT * launch.device.processors, max(1, TRUST_BYTES // _table_bytes(depth)))
+    shape = launch.shape
+    resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
+    resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
-    shape = launch.shape
     chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams)
     return Work(entry, grid, depth, chunk, shape["lanes"] or subwarp_lanes(steps))
 
@@ -108,7 +103,7 @@ def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled
 def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
     shape, xp = launch.shape, launch.device.array
     threads = shape["THREADS"]
-    scratch = xp.empty(work.grid * _table_bytes(work.depth) // 4, dtype="int32")
+    scratch = xp.empty(max(1, work.grid * _table_bytes(shape, work.entry, work.depth) // 4), dtype="uint32")
     copies = xp.empty(work.grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
     numbers = map(np.uint32, (work.depth, work.chunk, work.lanes))
     values = (rows, lists, scratch, copies, *numbers, launch.totals)
@@ -169,8 +164,9 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 
 def teams_of(processors: int) -> tuple[int, int]:
     """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
-    blocks = RESIDENT * processors
-    return blocks * macros("trust")["THREADS"] // 32, blocks
+    shape = macros("trust")
+    blocks = shape["RESIDENT"] // shape["THREADS"] * processors
+    return blocks * shape["THREADS"] // 32, blocks
 
 
 def details(facts: Facts | None) -> str:
@@ -188,17 +184,26 @@ def details(facts: Facts | None) -> str:
     )
 
 
-def _table_bytes(depth: int) -> int:
-    """Scratch bytes of one thread block, as if no levels were in shared memory."""
-    return 4 * BUCKETS * depth
+def _table_bytes(shape: Mapping[str, int], entry: str, depth: int) -> int:
+    """Scratch bytes of one thread block: levels of its tables beyond those in shared memory."""
+    return 4 * _buckets(shape)[entry] * max(0, depth - shape["LEVELS"])
+
+
+def _buckets(shape: Mapping[str, int]) -> dict[str, int]:
+    """Buckets of one thread block's tables, by entry point."""
+    return {
+        "trust_block": shape["BLOCK_BUCKETS"],
+        "trust_warp": shape["WARP_BUCKETS"] * (shape["THREADS"] // 32),
+    }
 
 
 def shared_bytes(shape: Mapping[str, int]) -> int:
     """Bytes of `struct Shared`, from the macros."""
-    return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
+    return 4 * shape["LEVELS"] * max(_buckets(shape).values()) + 16 * shape["THREADS"] + 8
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `trust` beside a task's blocks."""
-    deepest = max(DEPTH, -(-2 * columns // BUCKETS))
-    return 4 * columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)
+    shape = macros("trust")
+    deepest = max(DEPTH, -(-2 * columns // shape["BLOCK_BUCKETS"]))
+    return 4 * columns + max(TRUST_BYTES, _table_bytes(shape, "trust_block", deepest)) + (1 << 12)

@@ -443,7 +443,7 @@ def alike(vertices, stride):
 
 @needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
-@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 512), (130, 2048)])
 @pytest.mark.parametrize("variant", ["trust", "trust without VC, CO"])
 def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkeypatch):
     monkeypatch.setattr(launch_trust, "DEPTH", 8)
@@ -794,7 +794,7 @@ def test_every_block_size_on_the_device(kernel, threads):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 512), (130, 2048)])
 def test_full_buckets_pass_entries_on_on_the_device(vertices, stride, monkeypatch):
     monkeypatch.setattr(launch_trust, "DEPTH", 8)
     edges = alike(vertices, stride)

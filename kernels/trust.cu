@@ -148,13 +148,22 @@ template <bool WIDE> struct Team {
 };
 
 constexpr uint32 EMPTY = 0x7fffffffu;  // is no id
-constexpr uint32 MORE = 0x80000000u;   // bit of a bucket's entry that another one follows
+constexpr uint32 MORE = 0x80000000u;   // bit of a bucket's entry that another one follows it
 
-// A hash table of interleaved buckets (section 3.2): bucket x % BUCKETS holds up to `depth` entries and is stored level
-// by level, the first LEVELS levels in shared memory, the others in a fixed global scratch of each team. An entry whose
-// bucket is full goes to the next one (the published code drops it): counts are exact as long as the table has room.
-// In place of the buckets' lengths, which the paper stores beside them, an entry has a bit that another one follows it,
-// and an empty place holds EMPTY: one read decides a lookup in a bucket of at most one entry.
+// The buckets of a row's table, as many as a power of two, from `begin` on of a team's; `mask`: their number less one.
+struct Part {
+  uint32 begin, mask;
+
+  __device__ uint32 packed() const { return begin | mask << 16; }
+  __device__ static Part of(uint32 packed) { return {packed & 0xffff, packed >> 16}; }
+  __device__ uint32 bucket(int32 x) const { return uint32(x) & mask; }
+};
+
+// Hash tables of interleaved buckets (section 3.2): bucket x % (number of buckets) holds up to `depth` entries and is
+// stored level by level, the first LEVELS levels in shared memory, the others in a fixed global scratch of each team. An
+// entry whose bucket is full goes to the next one (the published code drops it): counts are exact as long as the table
+// has room. In place of the buckets' lengths, which the paper stores beside them, an entry has a bit that another one
+// follows it, and an empty place holds EMPTY: one read decides a lookup in a bucket of at most one entry.
 template <class T> struct HashTable {
   uint32 *near, *far;
   uint32 depth;
@@ -170,74 +179,56 @@ template <class T> struct HashTable {
 
   __device__ static bool same(uint32 word, int32 x) { return ((word ^ uint32(x)) & ~MORE) == 0; }
 
-  __device__ uint32& first(int32 x) { return near[uint32(x) % T::BUCKETS]; }
+  __device__ uint32& first(const Part& row, int32 x) { return near[row.begin + row.bucket(x)]; }
 
-  __device__ uint32& slot(uint32 level, uint32 bucket) {
-    if (level < LEVELS) { return near[level * T::BUCKETS + bucket]; }
-    return far[uint64(level - LEVELS) * T::BUCKETS + bucket];
-  }
-
-  // The place that follows another one in its bucket, or the first one of the next bucket.
-  __device__ uint32& following(uint32& level, uint32& bucket) {
+  // The place that follows another one in its bucket, or the first one of the row's next bucket.
+  __device__ uint32& following(const Part& row, uint32& level, uint32& bucket) {
     if (++level == depth) {
       level = 0;
-      bucket = (bucket + 1) % T::BUCKETS;
+      bucket = (bucket + 1) & row.mask;
     }
-    return slot(level, bucket);
+    uint32 place = row.begin + bucket;
+    return level < LEVELS ? near[level * T::BUCKETS + place] : far[uint64(level - LEVELS) * T::BUCKETS + place];
   }
 
   // Returns the number of entries up to this one in the bucket to which it came.
-  __device__ uint32 insert(int32 x) {
-    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
-    for (uint32* place = near + bucket;; place = &following(level, bucket)) {
+  __device__ uint32 insert(const Part& row, int32 x) {
+    uint32 bucket = row.bucket(x), level = 0;
+    for (uint32* place = &first(row, x);; place = &following(row, level, bucket)) {
       uint32 old = atomicCAS(place, EMPTY, uint32(x));
       if (old == EMPTY) { return level + 1; }
       if (!(old & MORE)) { atomicOr(place, MORE); }
     }
   }
 
-  // Empties the places up to the one of x: by one thread of those whose entries share a place, which goes on.
-  __device__ void remove(int32 x) {
-    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
-    uint32* place = near + bucket;
-    while (atomicExch(place, EMPTY) & MORE) { place = &following(level, bucket); }
+  // Empties the places up to that of x: of the threads whose entries share a place, the first one goes on.
+  __device__ void remove(const Part& row, int32 x) {
+    uint32 bucket = row.bucket(x), level = 0;
+    for (uint32* place = &first(row, x); atomicExch(place, EMPTY) & MORE;) {
+      place = &following(row, level, bucket);
+    }
   }
 
-  // Whether x is behind the first place of its bucket, which holds `word`. Adds the number of compared entries to
+  // Whether x is behind the first place of its bucket, which has the mark MORE. Adds the number of compared entries to
   // `reads`.
-  __device__ bool follows(int32 x, uint32 word, uint32& reads) {
-    uint32 bucket = uint32(x) % T::BUCKETS, level = 0;
-    while (word & MORE) {
-      word = following(level, bucket);
+  __device__ bool follows(const Part& row, int32 x, uint32& reads) {
+    uint32 bucket = row.bucket(x), level = 0;
+    for (;;) {
+      uint32 word = following(row, level, bucket);
       reads++;
       if (same(word, x)) { return true; }
+      if (!(word & MORE)) { return false; }
     }
-    return false;
-  }
-
-  // Builds the table of a list; all threads of the team call it. Returns the longest bucket that this thread filled.
-  __device__ uint32 build(const int32* list, int64 size) {
-    uint32 longest = 0;
-    T::sync();
-    for (int64 i = T::rank(); i < size; i += T::SIZE) { longest = max(longest, insert(list[i])); }
-    T::sync();
-    return longest;
-  }
-
-  // Empties the table of a list; all threads of the team call it.
-  __device__ void clear(const int32* list, int64 size) {
-    T::sync();
-    for (int64 i = T::rank(); i < size; i += T::SIZE) { remove(list[i]); }
   }
 };
 
-template <bool WIDE> using TeamOf = Team<WIDE>;
-template <bool WIDE> using Table = HashTable<TeamOf<WIDE>>;
+template <bool WIDE> using Table = HashTable<Team<WIDE>>;
 
 constexpr uint32 WARPS = THREADS / 32;
 constexpr uint32 WORDS = LEVELS * (BLOCK_BUCKETS > WARP_BUCKETS * WARPS ? BLOCK_BUCKETS : WARP_BUCKETS * WARPS);
+static_assert(WARP_BUCKETS <= 1 << 16, "16 bits tell a bucket of a warp");
 
-// Shared memory of a block: one table or one per warp, and the virtual combination's lists, one per thread.
+// Shared memory of a block: one table or one per warp, and combined lists, one per thread.
 struct Shared {
   int64 ends[THREADS];
   int64 starts[THREADS];
@@ -250,66 +241,74 @@ struct Found {
   uint32 collision = 0;
 };
 
-// Looks up a thread's next AHEAD entries, of which bits of `valid` tell those that there are.
-template <bool WIDE> __device__ __forceinline__ void look_up(
-    Table<WIDE>& table, const int32 (&x)[AHEAD], uint32 valid, Found& found) {
+// Looks up a thread's next AHEAD entries, of which the bits of `valid` tell those that there are, each in its row's
+// table.
+template <bool WIDE> __device__ __forceinline__ uint32 look_up(
+    Table<WIDE>& table, const Part (&rows)[AHEAD], const int32 (&x)[AHEAD], uint32 valid, Found& found) {
   uint32 words[AHEAD], marks = 0, hits = 0, reads = 0;
 #pragma unroll
-  for (uint32 j = 0; j < AHEAD; j++) { words[j] = valid >> j & 1 ? table.first(x[j]) : EMPTY; }
+  for (uint32 j = 0; j < AHEAD; j++) { words[j] = valid >> j & 1 ? table.first(rows[j], x[j]) : EMPTY; }
 #pragma unroll
   for (uint32 j = 0; j < AHEAD; j++) {
-    hits += (valid >> j & 1) && Table<WIDE>::same(words[j], x[j]);
+    if (Table<WIDE>::same(words[j], x[j])) { hits++; }
     marks |= words[j];
     reads += words[j] != EMPTY;
   }
   if (marks & MORE) {
+    uint32 left = 0;
 #pragma unroll
     for (uint32 j = 0; j < AHEAD; j++) {
-      if ((words[j] & MORE) && !Table<WIDE>::same(words[j], x[j])) { hits += table.follows(x[j], words[j], reads); }
+      left |= uint32((words[j] & MORE) && !Table<WIDE>::same(words[j], x[j])) << j;
+    }
+    for (; left; left &= left - 1) {
+      uint32 place = __ffs(int(left)) - 1;
+      Part row = rows[0];
+      int32 entry = x[0];
+#pragma unroll
+      for (uint32 j = 1; j < AHEAD; j++) {
+        entry = place == j ? x[j] : entry;
+        row.begin = place == j ? rows[j].begin : row.begin;
+        row.mask = place == j ? rows[j].mask : row.mask;
+      }
+      hits += table.follows(row, entry, reads);
     }
   }
-  found.triangles += hits;
   if (READS) { found.reads += reads; }
+  return hits;
 }
 
-// Looks up a list; the threads of a group of `step` have `lane` 0 to step - 1.
+// Looks up a list by a group of `step` threads, with `lane` from 0 to step - 1.
 template <bool WIDE> __device__ __forceinline__ void look_up_list(
-    Table<WIDE>& table, const int32* list, uint32 size, uint32 lane, uint32 step, Found& found) {
+    Table<WIDE>& table, const Part& row, const int32* list, uint32 size, uint32 lane, uint32 step, Found& found) {
+  Part rows[AHEAD];
   int32 x[AHEAD];
-  uint32 i = 0;
-  for (list += lane; size - i >= AHEAD * step; i += AHEAD * step) {
+  uint32 hits = 0;
 #pragma unroll
-    for (uint32 j = 0; j < AHEAD; j++) { x[j] = list[i + j * step]; }
-    look_up<WIDE>(table, x, (1u << AHEAD) - 1, found);
-  }
-  if (i == size) { return; }
-  uint32 valid = 0;
+  for (uint32 j = 0; j < AHEAD; j++) { rows[j] = row; }
+  for (list += lane; size >= AHEAD * step; size -= AHEAD * step, list += AHEAD * step) {
 #pragma unroll
-  for (uint32 j = 0; j < AHEAD; j++) {
-    bool there = i + j * step + lane < size;
-    x[j] = there ? list[i + j * step] : 0;
-    valid |= uint32(there) << j;
+    for (uint32 j = 0; j < AHEAD; j++) { x[j] = list[j * step]; }
+    hits += look_up<WIDE>(table, rows, x, (1u << AHEAD) - 1, found);
   }
-  look_up<WIDE>(table, x, valid, found);
-}
-
-// `lanes` threads per list, a power of two: lists p, p + teams, ... of [begin, end).
-template <bool WIDE> __device__ void by_lists(
-    Table<WIDE>& table, const Task& t, uint32 lanes, int64 begin, int64 end, Found& found) {
-  uint32 lane = threadIdx.x & (lanes - 1), teams = TeamOf<WIDE>::SIZE / lanes;
-  for (int64 p = begin + TeamOf<WIDE>::rank() / lanes; p < end; p += teams) {
-    int64 v = t.index.columns[p], first = t.stream.offsets[v], size = t.stream.offsets[v + 1] - first;
-    look_up_list<WIDE>(table, t.stream.columns + first, uint32(size), lane, lanes, found);
-    found.probes += lane == 0 ? size : 0;
+  if (size) {
+    uint32 valid = 0;
+#pragma unroll
+    for (uint32 j = 0; j < AHEAD; j++) {
+      bool there = j * step + lane < size;
+      x[j] = there ? list[j * step] : 0;
+      valid |= uint32(there) << j;
+    }
+    hits += look_up<WIDE>(table, rows, x, valid, found);
   }
+  found.triangles += hits;
 }
 
 // Inclusive running sums over the team, one number per thread.
 template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
-  uint32 rank = TeamOf<WIDE>::rank(), lane = threadIdx.x % 32;
+  uint32 rank = Team<WIDE>::rank(), lane = threadIdx.x % 32;
   mine = warp_ends(mine);
   ends[rank] = mine;
-  TeamOf<WIDE>::sync();
+  Team<WIDE>::sync();
   if constexpr (WIDE) {
     for (uint32 k = 31; k < rank - lane; k += 32) { mine += ends[k]; }
     __syncthreads();
@@ -344,31 +343,33 @@ struct Combined {
 
 // Combines the lists [tile, tile + SIZE) of those before `end`; returns their number of entries.
 template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64 end) {
-  uint32 rank = TeamOf<WIDE>::rank();
+  uint32 rank = Team<WIDE>::rank();
   int64 p = tile + rank, v = p < end ? t.index.columns[p] : 0;
   int64 size = p < end ? t.stream.length(v) : 0;
   running_sums<WIDE>(lists.ends, size);
   lists.starts[rank] = (p < end ? t.stream.offsets[v] : 0) - (lists.ends[rank] - size);
-  TeamOf<WIDE>::sync();
-  return lists.ends[TeamOf<WIDE>::SIZE - 1];
+  Team<WIDE>::sync();
+  return lists.ends[Team<WIDE>::SIZE - 1];
 }
 
 // Virtual combination (section 4.2): entry i of all lists together is in the first list whose running sum of lengths
-// exceeds i. Each warp of the team takes an equal part of them. Where a list has RUN entries or more left, the warp
-// takes them without looking for a list again; else each thread finds those of its next entries.
-template <bool WIDE> __device__ void by_combination(
-    Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
-  constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
+// exceeds i. Each warp of a block takes an equal part of them. Where a list has RUN entries or more left, the warp takes
+// them without looking for a list again; else each thread finds those of its next entries.
+__device__ void by_combination(
+    Table<true>& table, const Part& row, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
   uint32 lane = threadIdx.x % 32;
-  for (int64 tile = begin; tile < end; tile += SIZE) {
-    int64 all = combine<WIDE>(lists, t, tile, end), part = (all + SIZE - 1) / SIZE * 32;
-    int64 i = part * (TeamOf<WIDE>::rank() / 32), last = min(i + part, all);
-    found.probes += TeamOf<WIDE>::rank() == 0 ? all : 0;
+  Part rows[AHEAD];
+#pragma unroll
+  for (uint32 j = 0; j < AHEAD; j++) { rows[j] = row; }
+  for (int64 tile = begin; tile < end; tile += THREADS) {
+    int64 all = combine<true>(lists, t, tile, end), part = (all + THREADS - 1) / THREADS * 32;
+    int64 i = part * (threadIdx.x / 32), last = min(i + part, all);
+    found.probes += threadIdx.x == 0 ? all : 0;
     for (uint32 list = 0; i < last;) {
-      list = first_above(lists.ends, list, SIZE - 1, i);
+      list = first_above(lists.ends, list, THREADS - 1, i);
       int64 run = min(lists.ends[list], last) - i;
       if (run >= RUN) {
-        look_up_list<WIDE>(table, t.stream.columns + lists.starts[list] + i, uint32(run), lane, 32, found);
+        look_up_list<true>(table, row, t.stream.columns + lists.starts[list] + i, uint32(run), lane, 32, found);
         i += run;
         continue;
       }
@@ -378,24 +379,25 @@ template <bool WIDE> __device__ void by_combination(
       for (uint32 j = 0; j < AHEAD; j++) {
         int64 k = i + 32 * j + lane;
         bool there = k < last;
-        if (there) { own = first_above(lists.ends, own, SIZE - 1, k); }
+        if (there) { own = first_above(lists.ends, own, THREADS - 1, k); }
         x[j] = there ? t.stream.columns[lists.starts[own] + k] : 0;
         valid |= uint32(there) << j;
       }
-      look_up<WIDE>(table, x, valid, found);
+      found.triangles += look_up<true>(table, rows, x, valid, found);
       i += 32 * AHEAD;
     }
-    TeamOf<WIDE>::sync();
+    __syncthreads();
   }
 }
 
 // Physical combination (section 4.2): lists are copied to the team's array, a warp per list, as many entries as
 // fit there, and looked up from it.
 template <bool WIDE> __device__ void by_copies(
-    Table<WIDE>& table, const Combined& lists, const Task& t, int32* copies, int64 begin, int64 end, Found& found) {
-  constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
+    Table<WIDE>& table, const Part& row, const Combined& lists, const Task& t, int32* copies, int64 begin, int64 end,
+    Found& found) {
+  constexpr uint32 SIZE = Team<WIDE>::SIZE;
   constexpr int64 ROOM = int64(SIZE) * COPIES;
-  uint32 rank = TeamOf<WIDE>::rank();
+  uint32 rank = Team<WIDE>::rank();
   for (int64 tile = begin; tile < end; tile += SIZE) {
     int64 all = combine<WIDE>(lists, t, tile, end);
     for (int64 first = 0; first < all; first += ROOM) {
@@ -406,40 +408,179 @@ template <bool WIDE> __device__ void by_copies(
           copies[i - first] = t.stream.columns[lists.starts[list] + i];
         }
       }
-      TeamOf<WIDE>::sync();
-      look_up_list<WIDE>(table, copies, uint32(last - first), rank, SIZE, found);
+      Team<WIDE>::sync();
+      look_up_list<WIDE>(table, row, copies, uint32(last - first), rank, SIZE, found);
       found.probes += rank == 0 ? last - first : 0;
-      TeamOf<WIDE>::sync();
+      Team<WIDE>::sync();
     }
-    if (all == 0) { TeamOf<WIDE>::sync(); }  // before the next tile's sums overwrite this one's end, which was read
+    if (all == 0) { Team<WIDE>::sync(); }  // before the next tile's sums overwrite this one's end, which was read
   }
 }
 
-template <bool WIDE>
+// A block's row: its table, and its lists from `begin` to `end`.
+__device__ void count_lists(
+    Table<true>& table, const Combined& lists, const Task& t, int32* copies, uint32 lanes, int64 begin, int64 end,
+    Found& found) {
+  constexpr Part row = {0, BLOCK_BUCKETS - 1};
+  if (VC == 2) {
+    by_copies<true>(table, row, lists, t, copies, begin, end, found);
+  } else if (VC) {
+    by_combination(table, row, lists, t, begin, end, found);
+  } else {
+    uint32 lane = threadIdx.x & (lanes - 1);
+    for (int64 p = begin + threadIdx.x / lanes; p < end; p += THREADS / lanes) {
+      int64 v = t.index.columns[p], size = t.stream.length(v);
+      look_up_list<true>(table, row, t.stream.columns + t.stream.offsets[v], uint32(size), lane, lanes, found);
+      found.probes += lane == 0 ? size : 0;
+    }
+  }
+}
+
 __device__ void count_row(
-    Table<WIDE>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 u, Found& found) {
-  uint32 team = threadIdx.x - TeamOf<WIDE>::rank();
-  Combined lists = {shared.ends + team, shared.starts + team};
-  copies += (int64(blockIdx.x) * blockDim.x + team) * (VC == 2 ? COPIES : 0);
+    Table<true>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 u, Found& found) {
+  constexpr Part row = {0, BLOCK_BUCKETS - 1};
+  Combined lists = {shared.ends, shared.starts};
+  copies += int64(blockIdx.x) * THREADS * (VC == 2 ? COPIES : 0);
   int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
+  const int32* entries = t.table.columns + t.table.offsets[u];
+  int64 size = t.table.length(u);
   for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
     if (STEPS == 0) { continue; }
-    const int32* row = t.table.columns + t.table.offsets[u];
-    int64 size = t.table.length(u);
-    found.collision = max(found.collision, table.build(row, size));
-    if (STEPS == 1) {
-      table.clear(row, size);
-      continue;
+    __syncthreads();
+    for (int64 i = threadIdx.x; i < size; i += THREADS) {
+      found.collision = max(found.collision, table.insert(row, entries[i]));
     }
-    if (VC == 2) {
-      by_copies<WIDE>(table, lists, t, copies, begin, begin + step, found);
-    } else if (VC) {
-      by_combination<WIDE>(table, lists, t, begin, begin + step, found);
-    } else {
-      by_lists<WIDE>(table, t, lanes, begin, begin + step, found);
-    }
-    table.clear(row, size);
+    __syncthreads();
+    if (STEPS > 1) { count_lists(table, lists, t, copies, lanes, begin, begin + step, found); }
+    __syncthreads();
+    for (int64 i = threadIdx.x; i < size; i += THREADS) { table.remove(row, entries[i]); }
   }
+}
+
+// A run of places of a CSR block, of a lane's row, and the row's table.
+struct Run {
+  int64 first;
+  uint32 size, part;
+};
+
+// Deals the places of all lanes' runs together to the lanes of a warp; `visit(place, part, there)` is called by all
+// lanes, also by those for which there is no place left.
+template <class Visit> __device__ __forceinline__ void deal(const Run& mine, const Visit& visit) {
+  uint32 lane = threadIdx.x % 32, ends = warp_ends(mine.size), all = __shfl_sync(ALL, ends, 31);
+  int64 origin = mine.first - (ends - mine.size);
+  for (uint32 e = lane; e - lane < all; e += 32) {
+    uint32 row = owner_of(ends, e);
+    int64 place = __shfl_sync(ALL, origin, row) + e;
+    uint32 part = __shfl_sync(ALL, mine.part, row);
+    visit(place, part, e < all);
+  }
+}
+
+// Virtual combination of a warp's lists, one per lane: those of RUN entries or more are taken one by one.
+__device__ __forceinline__ void combine_lists(Table<false>& table, const Task& t, Run list, Found& found) {
+  uint32 lane = threadIdx.x % 32;
+  for (uint32 left = __ballot_sync(ALL, list.size >= RUN); left; left &= left - 1) {
+    uint32 from = __ffs(int(left)) - 1;
+    int64 first = __shfl_sync(ALL, list.first, from);
+    uint32 size = __shfl_sync(ALL, list.size, from), part = __shfl_sync(ALL, list.part, from);
+    look_up_list<false>(table, Part::of(part), t.stream.columns + first, size, lane, 32, found);
+  }
+  uint32 few = list.size < RUN ? list.size : 0, ends = warp_ends(few), all = __shfl_sync(ALL, ends, 31);
+  int64 origin = list.first - (ends - few);
+  for (uint32 e = lane; e - lane < all; e += 32 * AHEAD) {
+    Part rows[AHEAD];
+    int32 x[AHEAD];
+    uint32 valid = 0;
+#pragma unroll
+    for (uint32 j = 0; j < AHEAD; j++) {
+      uint32 k = e + 32 * j;
+      x[j] = 0;
+      rows[j] = {0, 0};
+      if (k - lane < all) {
+        uint32 own = owner_of(ends, k);
+        int64 place = __shfl_sync(ALL, origin, own) + k;
+        rows[j] = Part::of(__shfl_sync(ALL, list.part, own));
+        if (k < all) {
+          x[j] = t.stream.columns[place];
+          valid |= 1u << j;
+        }
+      }
+    }
+    found.triangles += look_up<false>(table, rows, x, valid, found);
+  }
+}
+
+// `lanes` threads per list of a warp, whose lists are one per lane.
+__device__ __forceinline__ void deal_lists(
+    Table<false>& table, const Task& t, const Run& list, uint32 lanes, Found& found) {
+  uint32 lane = threadIdx.x % 32, count = 32 - __clz(int(__ballot_sync(ALL, list.size > 0)));
+  for (uint32 k = 0; k < count; k += 32 / lanes) {
+    uint32 from = k + lane / lanes;
+    int64 first = __shfl_sync(ALL, list.first, from);
+    uint32 size = __shfl_sync(ALL, list.size, from), part = __shfl_sync(ALL, list.part, from);
+    look_up_list<false>(table, Part::of(part), t.stream.columns + first, size, lane & (lanes - 1), lanes, found);
+  }
+}
+
+// Buckets of a short row's table: 4 to 8 times its entries, if a warp has so many.
+__device__ __forceinline__ uint32 buckets_of(int64 size, int64 edges) {
+  constexpr int64 FEW = WARP_BUCKETS / 4, MOST = 1 << 26;  // edges of 32 rows are counted in 32 bits
+  if (size >= FEW || edges >= MOST) { return WARP_BUCKETS; }
+  return 4u << (32 - __clz(int(size) - 1));
+}
+
+// Takes rows of a warp's chunk of `count`, one per lane, as many as have buckets enough; returns their number.
+__device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared, const Task& t, const uint32* rows,
+    uint32 count, int32* copies, uint32 lanes, Found& found) {
+  uint32 lane = threadIdx.x % 32, buckets = WARP_BUCKETS;
+  Run edges = {0, 0, 0}, entries = {0, 0, 0};
+  if (lane < count) {
+    int64 u = rows[lane], size = t.table.length(u);
+    edges.first = t.index.offsets[u];
+    edges.size = uint32(t.index.length(u));
+    entries.first = t.table.offsets[u];
+    entries.size = uint32(size);
+    buckets = VH && VC < 2 ? buckets_of(size, edges.size) : WARP_BUCKETS;
+  }
+  uint32 ends = warp_ends(buckets), taken = __popc(__ballot_sync(ALL, lane < count && ends <= WARP_BUCKETS));
+  edges.part = entries.part = Part{ends - buckets, buckets - 1}.packed();
+  if (lane >= taken) { edges.size = entries.size = 0; }
+  uint32 rounds = VH ? 1 : __shfl_sync(ALL, edges.size, 0);
+  if (!VH) { edges.size = lane == 0; }
+  for (uint32 round = 0; round < rounds; round++, edges.first++) {
+    if (STEPS == 0) { continue; }
+    __syncwarp();
+    deal(entries, [&](int64 place, uint32 part, bool there) {
+      if (there) { found.collision = max(found.collision, table.insert(Part::of(part), t.table.columns[place])); }
+    });
+    __syncwarp();
+    if (STEPS > 1 && VC == 2) {
+      uint32 team = threadIdx.x - lane;
+      int64 begin = __shfl_sync(ALL, edges.first, 0);
+      by_copies<false>(table, Part{0, WARP_BUCKETS - 1}, {shared.ends + team, shared.starts + team}, t,
+          copies + (int64(blockIdx.x) * THREADS + team) * COPIES, begin, begin + __shfl_sync(ALL, edges.size, 0), found);
+    } else if (STEPS > 1) {
+      deal(edges, [&](int64 place, uint32 part, bool there) {
+        Run list = {0, 0, part};
+        if (there) {
+          int64 v = t.index.columns[place];
+          list.first = t.stream.offsets[v];
+          list.size = uint32(t.stream.offsets[v + 1] - list.first);
+        }
+        found.probes += list.size;
+        if (VC) {
+          combine_lists(table, t, list, found);
+        } else {
+          deal_lists(table, t, list, lanes, found);
+        }
+      });
+    }
+    __syncwarp();
+    deal(entries, [&](int64 place, uint32 part, bool there) {
+      if (there) { table.remove(Part::of(part), t.table.columns[place]); }
+    });
+  }
+  return taken;
 }
 
 __device__ void report(const Found& found, Totals* totals) {
@@ -462,9 +603,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_
     if (threadIdx.x % 32 == 0) { next = atomicAdd(&lists->warp_next, chunk); }
     next = __shfl_sync(ALL, next, 0);
     if (next >= lists->warp_rows) { break; }
-    for (uint32 k = next; k < min(next + chunk, lists->warp_rows); k++) {
-      count_row<false>(table, shared, t, copies, lanes, rows[k], found);
-    }
+    uint32 last = min(next + chunk, lists->warp_rows);
+    while (next < last) { next += count_rows(table, shared, t, rows + next, last - next, copies, lanes, found); }
   }
   report(found, totals);
 }
@@ -483,7 +623,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_
     __syncthreads();
     if (next >= lists->block_rows) { break; }
     for (uint32 k = next; k < min(next + chunk, lists->block_rows); k++) {
-      count_row<true>(table, shared, t, copies, lanes, rows[t.rows - 1 - k], found);
+      count_row(table, shared, t, copies, lanes, rows[t.rows - 1 - k], found);
     }
   }
   report(found, totals);

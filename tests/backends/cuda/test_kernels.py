@@ -464,7 +464,7 @@ def test_reads_are_entries_of_buckets(virtual):
     (task,) = tasks(edges, 180)
     buckets = {u: Counter(w % 32 for w in row) for u, row in rows.items()}
     reads = sum(buckets[u][w % 32] for u, v in edges for w in rows.get(v, ()))
-    count = count_on(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1})
+    count = count_on(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1, "WARP_BUCKETS": 32})
     assert count[:3] == (0, wedges_of(edges), reads)
 
 

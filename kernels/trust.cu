@@ -105,25 +105,37 @@ struct Sampled {
 };
 
 extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sampled* sampled, Totals* totals) {
+  constexpr uint32 ROWS = 4;  // adjacent rows of a thread, so that a warp adds to the lists' ends once for 128 rows
   uint64 wedges = 0;
   uint32 longest = 0;
   Sampled narrow, wide;
-  int64 threads = int64(gridDim.x) * blockDim.x;
-  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
-    int64 u = row_of(t, k);
-    int64 size = t.table.length(u), edges = t.index.length(u);
-    if (edges == 0) { continue; }
-    if (size > longest) { longest = uint32(size); }
-    if (size == 0 || (t.same && size < 2)) {
-      for (int64 p = t.index.offsets[u]; p < t.index.offsets[u + 1]; p++) {
-        wedges += t.stream.length(t.index.columns[p]);
+  for (int64 begin = 0; begin < t.rows; begin += ROWS * all_threads()) {
+    int64 first = begin + ROWS * first_of();
+    uint32 by_warp = 0, by_block = 0;  // a bit per row
+    for (uint32 j = 0; j < ROWS; j++) {
+      int64 k = first + j;
+      if (k >= t.rows) { break; }
+      int64 u = row_of(t, k);
+      int64 size = t.table.length(u), edges = t.index.length(u);
+      if (edges == 0) { continue; }
+      longest = max(longest, uint32(size));
+      if (size == 0 || (t.same && size < 2)) {
+        for (int64 p = t.index.offsets[u]; p < t.index.offsets[u + 1]; p++) {
+          wedges += t.stream.length(t.index.columns[p]);
+        }
+      } else if (CO && size > SMALL_ROW) {
+        by_block |= 1u << j;
+        if (k % SAMPLE == 0) { wide.add(t, u, size, edges, THREADS); }
+      } else {
+        by_warp |= 1u << j;
+        if (k % SAMPLE == 0) { narrow.add(t, u, size, edges, 32); }
       }
-    } else if (CO && size > SMALL_ROW) {
-      rows[t.rows - 1 - atomicAdd(&lists->block_rows, 1u)] = uint32(u);
-      if (k % SAMPLE == 0) { wide.add(t, u, size, edges, THREADS); }
-    } else {
-      rows[atomicAdd(&lists->warp_rows, 1u)] = uint32(u);
-      if (k % SAMPLE == 0) { narrow.add(t, u, size, edges, 32); }
+    }
+    uint32* front = rows + reserve(&lists->warp_rows, __popc(by_warp));
+    uint32* back = rows + t.rows - reserve(&lists->block_rows, __popc(by_block));
+    for (uint32 j = 0; j < ROWS; j++) {
+      if (by_warp >> j & 1) { *front++ = uint32(row_of(t, first + j)); }
+      if (by_block >> j & 1) { *--back = uint32(row_of(t, first + j)); }
     }
   }
   narrow.add_up(sampled);
@@ -170,9 +182,9 @@ template <class T> struct HashTable {
 
   // `words` are the block's, with BUCKETS * LEVELS of each team; `scratch` is the grid's. All places become empty.
   __device__ HashTable(uint32* words, uint32* scratch, uint32 depth) : depth(depth) {
-    uint32 team = threadIdx.x / T::SIZE, levels = depth > LEVELS ? depth - LEVELS : 0;
+    uint32 team = T::SIZE < THREADS ? threadIdx.x / T::SIZE : 0, levels = depth > LEVELS ? depth - LEVELS : 0;
     near = words + team * T::BUCKETS * LEVELS;
-    far = scratch + (uint64(blockIdx.x) * (blockDim.x / T::SIZE) + team) * T::BUCKETS * levels;
+    far = scratch + (uint64(blockIdx.x) * (THREADS / T::SIZE) + team) * T::BUCKETS * levels;
     for (uint32 k = T::rank(); k < T::BUCKETS * LEVELS; k += T::SIZE) { near[k] = EMPTY; }
     for (uint64 k = T::rank(); k < uint64(T::BUCKETS) * levels; k += T::SIZE) { far[k] = EMPTY; }
   }
@@ -258,7 +270,7 @@ template <bool WIDE> __device__ __forceinline__ uint32 look_up(
     uint32 left = 0;
 #pragma unroll
     for (uint32 j = 0; j < AHEAD; j++) {
-      left |= uint32((words[j] & MORE) && !Table<WIDE>::same(words[j], x[j])) << j;
+      left |= uint32((words[j] & MORE) && (words[j] & ~MORE) != uint32(x[j])) << j;
     }
     for (; left; left &= left - 1) {
       uint32 place = __ffs(int(left)) - 1;

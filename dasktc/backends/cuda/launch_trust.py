@@ -36,7 +36,7 @@ LANES = (8, 16, 32)
 """Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
-DEPTH = 8
+DEPTH = 4
 """Least number of entries of a bucket of the `trust` kernel, 128 in the paper (section 3.2), whose buckets are fewer."""
 ENTRIES = 1024
 """About how many entries a chunk hashes and looks up, where there are many rows."""

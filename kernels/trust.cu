@@ -59,7 +59,7 @@
 #define LEVELS 1
 #endif
 #ifndef BLOCK_BUCKETS
-#define BLOCK_BUCKETS 2048
+#define BLOCK_BUCKETS 4096
 #endif
 #ifndef WARP_BUCKETS
 #define WARP_BUCKETS 512
@@ -69,6 +69,9 @@
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1536
+#endif
+#ifndef WARP_RESIDENT
+#define WARP_RESIDENT 1024
 #endif
 #ifndef RUN
 #define RUN 64
@@ -162,13 +165,16 @@ template <bool WIDE> struct Team {
 constexpr uint32 EMPTY = 0x7fffffffu;  // is no id
 constexpr uint32 MORE = 0x80000000u;   // bit of a bucket's entry that another one follows it
 
-// The buckets of a row's table, as many as a power of two, from `begin` on of a team's; `mask`: their number less one.
+// The buckets of a row's table, as many as a power of two, among those of a team: in 16 bits each the first one, and
+// their number less one.
 struct Part {
-  uint32 begin, mask;
+  uint32 bits;
 
-  __device__ uint32 packed() const { return begin | mask << 16; }
-  __device__ static Part of(uint32 packed) { return {packed & 0xffff, packed >> 16}; }
-  __device__ uint32 bucket(int32 x) const { return uint32(x) & mask; }
+  __device__ static constexpr Part of(uint32 begin, uint32 buckets) { return {begin | (buckets - 1) << 16}; }
+  template <bool WIDE> __device__ static constexpr Part whole() { return of(0, Team<WIDE>::BUCKETS); }
+  __device__ constexpr uint32 begin() const { return bits & 0xffff; }
+  __device__ constexpr uint32 mask() const { return bits >> 16; }
+  __device__ uint32 bucket(int32 x) const { return uint32(x) & mask(); }
 };
 
 // Hash tables of interleaved buckets (section 3.2): bucket x % (number of buckets) holds up to `depth` entries and is
@@ -191,15 +197,15 @@ template <class T> struct HashTable {
 
   __device__ static bool same(uint32 word, int32 x) { return ((word ^ uint32(x)) & ~MORE) == 0; }
 
-  __device__ uint32& first(const Part& row, int32 x) { return near[row.begin + row.bucket(x)]; }
+  __device__ uint32& first(const Part& row, int32 x) { return near[row.begin() + row.bucket(x)]; }
 
   // The place that follows another one in its bucket, or the first one of the row's next bucket.
   __device__ uint32& following(const Part& row, uint32& level, uint32& bucket) {
     if (++level == depth) {
       level = 0;
-      bucket = (bucket + 1) & row.mask;
+      bucket = (bucket + 1) & row.mask();
     }
-    uint32 place = row.begin + bucket;
+    uint32 place = row.begin() + bucket;
     return level < LEVELS ? near[level * T::BUCKETS + place] : far[uint64(level - LEVELS) * T::BUCKETS + place];
   }
 
@@ -245,7 +251,7 @@ struct Shared {
   int64 ends[THREADS];
   int64 starts[THREADS];
   uint32 words[WORDS];
-  uint32 row;
+  uint32 row, split;
 };
 
 struct Found {
@@ -279,8 +285,7 @@ template <bool WIDE> __device__ __forceinline__ uint32 look_up(
 #pragma unroll
       for (uint32 j = 1; j < AHEAD; j++) {
         entry = place == j ? x[j] : entry;
-        row.begin = place == j ? rows[j].begin : row.begin;
-        row.mask = place == j ? rows[j].mask : row.mask;
+        row.bits = place == j ? rows[j].bits : row.bits;
       }
       hits += table.follows(row, entry, reads);
     }
@@ -329,24 +334,6 @@ template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
   }
 }
 
-// First place from `low` to `most` whose running sum exceeds i (the one at `most` does); near places are tried first.
-__device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uint32 most, int64 i) {
-  uint32 high = low;
-  for (uint32 step = 1; ends[high] <= i; step *= 2) {
-    low = high + 1;
-    high = min(high + step, most);
-  }
-  while (low < high) {
-    uint32 middle = (low + high) / 2;
-    if (ends[middle] > i) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
 // A team's lists, one per thread, one after another: the end of each, and the offset to add to a place to find it
 // in the stream.
 struct Combined {
@@ -362,44 +349,6 @@ template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task&
   lists.starts[rank] = (p < end ? t.stream.offsets[v] : 0) - (lists.ends[rank] - size);
   Team<WIDE>::sync();
   return lists.ends[Team<WIDE>::SIZE - 1];
-}
-
-// Virtual combination (section 4.2): entry i of all lists together is in the first list whose running sum of lengths
-// exceeds i. Each warp of a block takes an equal part of them. Where a list has RUN entries or more left, the warp takes
-// them without looking for a list again; else each thread finds those of its next entries.
-__device__ void by_combination(
-    Table<true>& table, const Part& row, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
-  uint32 lane = threadIdx.x % 32;
-  Part rows[AHEAD];
-#pragma unroll
-  for (uint32 j = 0; j < AHEAD; j++) { rows[j] = row; }
-  for (int64 tile = begin; tile < end; tile += THREADS) {
-    int64 all = combine<true>(lists, t, tile, end), part = (all + THREADS - 1) / THREADS * 32;
-    int64 i = part * (threadIdx.x / 32), last = min(i + part, all);
-    found.probes += threadIdx.x == 0 ? all : 0;
-    for (uint32 list = 0; i < last;) {
-      list = first_above(lists.ends, list, THREADS - 1, i);
-      int64 run = min(lists.ends[list], last) - i;
-      if (run >= RUN) {
-        look_up_list<true>(table, row, t.stream.columns + lists.starts[list] + i, uint32(run), lane, 32, found);
-        i += run;
-        continue;
-      }
-      int32 x[AHEAD];
-      uint32 own = list, valid = 0;
-#pragma unroll
-      for (uint32 j = 0; j < AHEAD; j++) {
-        int64 k = i + 32 * j + lane;
-        bool there = k < last;
-        if (there) { own = first_above(lists.ends, own, THREADS - 1, k); }
-        x[j] = there ? t.stream.columns[lists.starts[own] + k] : 0;
-        valid |= uint32(there) << j;
-      }
-      found.triangles += look_up<true>(table, rows, x, valid, found);
-      i += 32 * AHEAD;
-    }
-    __syncthreads();
-  }
 }
 
 // Physical combination (section 4.2): lists are copied to the team's array, a warp per list, as many entries as
@@ -429,46 +378,6 @@ template <bool WIDE> __device__ void by_copies(
   }
 }
 
-// A block's row: its table, and its lists from `begin` to `end`.
-__device__ void count_lists(
-    Table<true>& table, const Combined& lists, const Task& t, int32* copies, uint32 lanes, int64 begin, int64 end,
-    Found& found) {
-  constexpr Part row = {0, BLOCK_BUCKETS - 1};
-  if (VC == 2) {
-    by_copies<true>(table, row, lists, t, copies, begin, end, found);
-  } else if (VC) {
-    by_combination(table, row, lists, t, begin, end, found);
-  } else {
-    uint32 lane = threadIdx.x & (lanes - 1);
-    for (int64 p = begin + threadIdx.x / lanes; p < end; p += THREADS / lanes) {
-      int64 v = t.index.columns[p], size = t.stream.length(v);
-      look_up_list<true>(table, row, t.stream.columns + t.stream.offsets[v], uint32(size), lane, lanes, found);
-      found.probes += lane == 0 ? size : 0;
-    }
-  }
-}
-
-__device__ void count_row(
-    Table<true>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 u, Found& found) {
-  constexpr Part row = {0, BLOCK_BUCKETS - 1};
-  Combined lists = {shared.ends, shared.starts};
-  copies += int64(blockIdx.x) * THREADS * (VC == 2 ? COPIES : 0);
-  int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
-  const int32* entries = t.table.columns + t.table.offsets[u];
-  int64 size = t.table.length(u);
-  for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
-    if (STEPS == 0) { continue; }
-    __syncthreads();
-    for (int64 i = threadIdx.x; i < size; i += THREADS) {
-      found.collision = max(found.collision, table.insert(row, entries[i]));
-    }
-    __syncthreads();
-    if (STEPS > 1) { count_lists(table, lists, t, copies, lanes, begin, begin + step, found); }
-    __syncthreads();
-    for (int64 i = threadIdx.x; i < size; i += THREADS) { table.remove(row, entries[i]); }
-  }
-}
-
 // A run of places of a CSR block, of a lane's row, and the row's table.
 struct Run {
   int64 first;
@@ -488,14 +397,17 @@ template <class Visit> __device__ __forceinline__ void deal(const Run& mine, con
   }
 }
 
-// Virtual combination of a warp's lists, one per lane: those of RUN entries or more are taken one by one.
-__device__ __forceinline__ void combine_lists(Table<false>& table, const Task& t, Run list, Found& found) {
+// Virtual combination (section 4.2) of a warp's lists, one per lane: each thread finds the list of its next entry by
+// running sums of lengths. Lists of RUN entries or more, which fill the warp, are taken one by one.
+template <bool WIDE> __device__ __forceinline__ void combine_lists(
+    Table<WIDE>& table, const Task& t, const Run& list, Found& found) {
   uint32 lane = threadIdx.x % 32;
   for (uint32 left = __ballot_sync(ALL, list.size >= RUN); left; left &= left - 1) {
     uint32 from = __ffs(int(left)) - 1;
     int64 first = __shfl_sync(ALL, list.first, from);
-    uint32 size = __shfl_sync(ALL, list.size, from), part = __shfl_sync(ALL, list.part, from);
-    look_up_list<false>(table, Part::of(part), t.stream.columns + first, size, lane, 32, found);
+    uint32 size = __shfl_sync(ALL, list.size, from);
+    Part row = WIDE ? Part::whole<WIDE>() : Part{__shfl_sync(ALL, list.part, from)};
+    look_up_list<WIDE>(table, row, t.stream.columns + first, size, lane, 32, found);
   }
   uint32 few = list.size < RUN ? list.size : 0, ends = warp_ends(few), all = __shfl_sync(ALL, ends, 31);
   int64 origin = list.first - (ends - few);
@@ -507,18 +419,18 @@ __device__ __forceinline__ void combine_lists(Table<false>& table, const Task& t
     for (uint32 j = 0; j < AHEAD; j++) {
       uint32 k = e + 32 * j;
       x[j] = 0;
-      rows[j] = {0, 0};
+      rows[j] = Part::whole<WIDE>();
       if (k - lane < all) {
         uint32 own = owner_of(ends, k);
         int64 place = __shfl_sync(ALL, origin, own) + k;
-        rows[j] = Part::of(__shfl_sync(ALL, list.part, own));
+        if (!WIDE) { rows[j] = {__shfl_sync(ALL, list.part, own)}; }
         if (k < all) {
           x[j] = t.stream.columns[place];
           valid |= 1u << j;
         }
       }
     }
-    found.triangles += look_up<false>(table, rows, x, valid, found);
+    found.triangles += look_up<WIDE>(table, rows, x, valid, found);
   }
 }
 
@@ -530,11 +442,74 @@ __device__ __forceinline__ void deal_lists(
     uint32 from = k + lane / lanes;
     int64 first = __shfl_sync(ALL, list.first, from);
     uint32 size = __shfl_sync(ALL, list.size, from), part = __shfl_sync(ALL, list.part, from);
-    look_up_list<false>(table, Part::of(part), t.stream.columns + first, size, lane & (lanes - 1), lanes, found);
+    look_up_list<false>(table, Part{part}, t.stream.columns + first, size, lane & (lanes - 1), lanes, found);
   }
 }
 
-// Buckets of a short row's table: 4 to 8 times its entries, if a warp has so many.
+// A block's lists, from `begin` to `end`.
+__device__ void count_lists(Table<true>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 begin,
+    int64 end, Found& found) {
+  constexpr Part row = Part::whole<true>();
+  constexpr uint32 SPLIT = 16 * THREADS;  // entries of a list that all warps share
+  if (VC == 2) {
+    by_copies<true>(table, row, {shared.ends, shared.starts}, t, copies, begin, end, found);
+  } else if (VC) {
+    for (int64 tile = begin; tile < end; tile += THREADS) {
+      if (threadIdx.x == 0) { shared.split = 0; }
+      __syncthreads();
+      int64 p = tile + threadIdx.x % 32 * WARPS + threadIdx.x / 32;  // adjacent lists, which are alike, in all warps
+      Run list = {0, 0, 0};
+      if (p < end) {
+        int64 v = t.index.columns[p];
+        list.first = t.stream.offsets[v];
+        list.size = uint32(t.stream.offsets[v + 1] - list.first);
+      }
+      found.probes += list.size;
+      if (list.size >= SPLIT) {
+        uint32 place = atomicAdd(&shared.split, 1u);
+        shared.starts[place] = list.first;
+        shared.ends[place] = list.size;
+        list.size = 0;
+      }
+      combine_lists<true>(table, t, list, found);
+      __syncthreads();
+      for (uint32 k = 0; k < shared.split; k++) {
+        const int32* entries = t.stream.columns + shared.starts[k];
+        look_up_list<true>(table, row, entries, uint32(shared.ends[k]), threadIdx.x, THREADS, found);
+      }
+      __syncthreads();
+    }
+  } else {
+    uint32 lane = threadIdx.x & (lanes - 1);
+    for (int64 p = begin + threadIdx.x / lanes; p < end; p += THREADS / lanes) {
+      int64 v = t.index.columns[p], size = t.stream.length(v);
+      look_up_list<true>(table, row, t.stream.columns + t.stream.offsets[v], uint32(size), lane, lanes, found);
+      found.probes += lane == 0 ? size : 0;
+    }
+  }
+}
+
+__device__ void count_row(
+    Table<true>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 u, Found& found) {
+  constexpr Part row = Part::whole<true>();
+  copies += int64(blockIdx.x) * THREADS * (VC == 2 ? COPIES : 0);
+  int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
+  const int32* entries = t.table.columns + t.table.offsets[u];
+  int64 size = t.table.length(u);
+  for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
+    if (STEPS == 0) { continue; }
+    __syncthreads();
+    for (int64 i = threadIdx.x; i < size; i += THREADS) {
+      found.collision = max(found.collision, table.insert(row, entries[i]));
+    }
+    __syncthreads();
+    if (STEPS > 1) { count_lists(table, shared, t, copies, lanes, begin, begin + step, found); }
+    __syncthreads();
+    for (int64 i = threadIdx.x; i < size; i += THREADS) { table.remove(row, entries[i]); }
+  }
+}
+
+// Least number of buckets of a short row's table: 4 to 8 times its entries, if a warp has so many.
 __device__ __forceinline__ uint32 buckets_of(int64 size, int64 edges) {
   constexpr int64 FEW = WARP_BUCKETS / 4, MOST = 1 << 26;  // edges of 32 rows are counted in 32 bits
   if (size >= FEW || edges >= MOST) { return WARP_BUCKETS; }
@@ -555,7 +530,8 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
     buckets = VH && VC < 2 ? buckets_of(size, edges.size) : WARP_BUCKETS;
   }
   uint32 ends = warp_ends(buckets), taken = __popc(__ballot_sync(ALL, lane < count && ends <= WARP_BUCKETS));
-  edges.part = entries.part = Part{ends - buckets, buckets - 1}.packed();
+  uint32 more = 31 - __clz(int(WARP_BUCKETS / __shfl_sync(ALL, ends, taken - 1)));  // the warp's buckets, shared by all
+  edges.part = entries.part = Part::of((ends - buckets) << more, buckets << more).bits;
   if (lane >= taken) { edges.size = entries.size = 0; }
   uint32 rounds = VH ? 1 : __shfl_sync(ALL, edges.size, 0);
   if (!VH) { edges.size = lane == 0; }
@@ -563,14 +539,15 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
     if (STEPS == 0) { continue; }
     __syncwarp();
     deal(entries, [&](int64 place, uint32 part, bool there) {
-      if (there) { found.collision = max(found.collision, table.insert(Part::of(part), t.table.columns[place])); }
+      if (there) { found.collision = max(found.collision, table.insert(Part{part}, t.table.columns[place])); }
     });
     __syncwarp();
     if (STEPS > 1 && VC == 2) {
       uint32 team = threadIdx.x - lane;
-      int64 begin = __shfl_sync(ALL, edges.first, 0);
-      by_copies<false>(table, Part{0, WARP_BUCKETS - 1}, {shared.ends + team, shared.starts + team}, t,
-          copies + (int64(blockIdx.x) * THREADS + team) * COPIES, begin, begin + __shfl_sync(ALL, edges.size, 0), found);
+      int64 begin = __shfl_sync(ALL, edges.first, 0), end = begin + __shfl_sync(ALL, edges.size, 0);
+      Combined lists = {shared.ends + team, shared.starts + team};
+      int32* room = copies + (int64(blockIdx.x) * THREADS + team) * COPIES;
+      by_copies<false>(table, Part::whole<false>(), lists, t, room, begin, end, found);
     } else if (STEPS > 1) {
       deal(edges, [&](int64 place, uint32 part, bool there) {
         Run list = {0, 0, part};
@@ -581,7 +558,7 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
         }
         found.probes += list.size;
         if (VC) {
-          combine_lists(table, t, list, found);
+          combine_lists<false>(table, t, list, found);
         } else {
           deal_lists(table, t, list, lanes, found);
         }
@@ -589,7 +566,7 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
     }
     __syncwarp();
     deal(entries, [&](int64 place, uint32 part, bool there) {
-      if (there) { table.remove(Part::of(part), t.table.columns[place]); }
+      if (there) { table.remove(Part{part}, t.table.columns[place]); }
     });
   }
   return taken;
@@ -604,8 +581,9 @@ __device__ void report(const Found& found, Totals* totals) {
 }
 
 // Rows below 101 entries (all, without CO), a warp per row.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
-    uint32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS, WARP_RESIDENT / THREADS)
+    trust_warp(Task t, const uint32* rows, Lists* lists, uint32* scratch, int32* copies, uint32 depth, uint32 chunk,
+        uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<false> table(shared.words, scratch, depth);
@@ -622,8 +600,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_
 }
 
 // Longer rows, a block per row.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
-    uint32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
+    trust_block(Task t, const uint32* rows, Lists* lists, uint32* scratch, int32* copies, uint32 depth, uint32 chunk,
+        uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<true> table(shared.words, scratch, depth);

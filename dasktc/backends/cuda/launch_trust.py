@@ -37,8 +37,8 @@ LANES = (8, 16, 32)
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
 DEPTH = 4
-"""Least number of entries of a bucket of the `trust` kernel, 128 in the paper (section 3.2), whose buckets are fewer."""
-ENTRIES = 1024
+"""Least number of entries of a bucket of the `trust` kernel; 128 in the paper (section 3.2), with fewer buckets."""
+ENTRIES = 4096
 """About how many entries a chunk hashes and looks up, where there are many rows."""
 TURNS = 8
 """Least number of chunks per team, where a chunk has more than one row."""
@@ -92,7 +92,7 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
 def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
     shape = launch.shape
-    resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
+    resident = _resident(shape)[entry] * launch.device.processors
     resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
@@ -165,8 +165,8 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 def teams_of(processors: int) -> tuple[int, int]:
     """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
     shape = macros("trust")
-    blocks = shape["RESIDENT"] // shape["THREADS"] * processors
-    return blocks * shape["THREADS"] // 32, blocks
+    resident = _resident(shape)
+    return resident["trust_warp"] * processors * shape["THREADS"] // 32, resident["trust_block"] * processors
 
 
 def details(facts: Facts | None) -> str:
@@ -194,6 +194,14 @@ def _buckets(shape: Mapping[str, int]) -> dict[str, int]:
     return {
         "trust_block": shape["BLOCK_BUCKETS"],
         "trust_warp": shape["WARP_BUCKETS"] * (shape["THREADS"] // 32),
+    }
+
+
+def _resident(shape: Mapping[str, int]) -> dict[str, int]:
+    """Thread blocks that a multiprocessor runs at a time, by entry point."""
+    return {
+        "trust_block": shape["RESIDENT"] // shape["THREADS"],
+        "trust_warp": shape["WARP_RESIDENT"] // shape["THREADS"],
     }
 
 

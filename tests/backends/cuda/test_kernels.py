@@ -469,6 +469,16 @@ def test_reads_are_entries_of_buckets(virtual):
 
 
 @needs_compiler
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+def test_a_block_of_trust_shares_its_longest_lists(reverse):
+    """Three of 150 lists, of 16 entries a thread, in one of several tiles; the other lists are short."""
+    longest, short = [(1200 + v, w) for v in range(3) for w in range(16 * FEW["THREADS"] + v)], range(1203, 1350)
+    edges = longest + [(v, w) for v in short for w in (v % 7, 7 + v % 60)]
+    edges += [(u, v) for u in range(1350, 1353) for v in (*range(0, 100, 2), *range(1200, 1350))]
+    check(on_host(reverse), list(tasks(edges, 1353)), "trust", FEW, edges)
+
+
+@needs_compiler
 @pytest.mark.parametrize("chunk", [0, 1, 5])
 def test_rows_are_taken_in_chunks(chunk, monkeypatch):
     """One row per turn, several where rows are many and short, or as many as the macro says."""

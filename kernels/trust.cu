@@ -59,19 +59,16 @@
 #define LEVELS 1
 #endif
 #ifndef BLOCK_BUCKETS
-#define BLOCK_BUCKETS 4096
+#define BLOCK_BUCKETS 8192
 #endif
 #ifndef WARP_BUCKETS
-#define WARP_BUCKETS 512
+#define WARP_BUCKETS 1024
 #endif
 #ifndef AHEAD
 #define AHEAD 4
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1536
-#endif
-#ifndef WARP_RESIDENT
-#define WARP_RESIDENT 1024
 #endif
 #ifndef RUN
 #define RUN 64
@@ -581,7 +578,7 @@ __device__ void report(const Found& found, Totals* totals) {
 }
 
 // Rows below 101 entries (all, without CO), a warp per row.
-extern "C" __global__ void __launch_bounds__(THREADS, WARP_RESIDENT / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     trust_warp(Task t, const uint32* rows, Lists* lists, uint32* scratch, int32* copies, uint32 depth, uint32 chunk,
         uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];

@@ -92,7 +92,7 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
 def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
     shape = launch.shape
-    resident = _resident(shape)[entry] * launch.device.processors
+    resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
     resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
@@ -165,8 +165,8 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 def teams_of(processors: int) -> tuple[int, int]:
     """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
     shape = macros("trust")
-    resident = _resident(shape)
-    return resident["trust_warp"] * processors * shape["THREADS"] // 32, resident["trust_block"] * processors
+    blocks = shape["RESIDENT"] // shape["THREADS"] * processors
+    return blocks * shape["THREADS"] // 32, blocks
 
 
 def details(facts: Facts | None) -> str:
@@ -194,14 +194,6 @@ def _buckets(shape: Mapping[str, int]) -> dict[str, int]:
     return {
         "trust_block": shape["BLOCK_BUCKETS"],
         "trust_warp": shape["WARP_BUCKETS"] * (shape["THREADS"] // 32),
-    }
-
-
-def _resident(shape: Mapping[str, int]) -> dict[str, int]:
-    """Thread blocks that a multiprocessor runs at a time, by entry point."""
-    return {
-        "trust_block": shape["RESIDENT"] // shape["THREADS"],
-        "trust_warp": shape["WARP_RESIDENT"] // shape["THREADS"],
     }
 
 

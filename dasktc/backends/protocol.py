@@ -468,6 +468,8 @@ class Backend:
         Multiprocessors of the device; 1 on the CPU.
     wait : callable ()
         Waits until the device has done what was submitted to it; the CPU has when a call returns.
+    warm : callable () -> int
+        Compiles all kernels, or loads them from the cache of compiled ones, and returns their number.
     """
 
     name: str
@@ -503,6 +505,7 @@ class Backend:
     chunk: int
     processors: Callable[[], int]
     wait: Callable[[], None]
+    warm: Callable[[], int]
 
     @property
     def on_device(self) -> bool:

@@ -62,7 +62,7 @@
 #define BLOCK_BUCKETS 8192
 #endif
 #ifndef WARP_BUCKETS
-#define WARP_BUCKETS 1024
+#define WARP_BUCKETS 512
 #endif
 #ifndef AHEAD
 #define AHEAD 4
@@ -74,6 +74,11 @@
 #define RUN 64
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr uint32 RESIDENT_BLOCKS = 1024 / THREADS;  // that a multiprocessor runs: those of Turing, fewer threads
+#else
+constexpr uint32 RESIDENT_BLOCKS = RESIDENT / THREADS;
+#endif
 constexpr int64 SMALL_ROW = 100, SAMPLE = 32;
 
 // Rows by the team that counts them: `rows` holds the rows of warps from its front, those of blocks from its back.
@@ -240,15 +245,15 @@ template <class T> struct HashTable {
 template <bool WIDE> using Table = HashTable<Team<WIDE>>;
 
 constexpr uint32 WARPS = THREADS / 32;
-constexpr uint32 WORDS = LEVELS * (BLOCK_BUCKETS > WARP_BUCKETS * WARPS ? BLOCK_BUCKETS : WARP_BUCKETS * WARPS);
-static_assert(WARP_BUCKETS <= 1 << 16, "16 bits tell a bucket of a warp");
+static_assert(BLOCK_BUCKETS <= 1 << 16 && WARP_BUCKETS <= 1 << 16, "16 bits tell a bucket of a team");
 
-// Shared memory of a block: one table or one per warp, and combined lists, one per thread.
+// Shared memory of a block: lists, one per thread, and behind them one table or one per warp.
 struct Shared {
   int64 ends[THREADS];
   int64 starts[THREADS];
-  uint32 words[WORDS];
   uint32 row, split;
+
+  __device__ uint32* words() { return reinterpret_cast<uint32*>(this + 1); }
 };
 
 struct Found {
@@ -578,12 +583,12 @@ __device__ void report(const Found& found, Totals* totals) {
 }
 
 // Rows below 101 entries (all, without CO), a warp per row.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
     trust_warp(Task t, const uint32* rows, Lists* lists, uint32* scratch, int32* copies, uint32 depth, uint32 chunk,
         uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<false> table(shared.words, scratch, depth);
+  Table<false> table(shared.words(), scratch, depth);
   Found found;
   for (;;) {
     uint32 next = 0;
@@ -597,12 +602,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
 }
 
 // Longer rows, a block per row.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
     trust_block(Task t, const uint32* rows, Lists* lists, uint32* scratch, int32* copies, uint32 depth, uint32 chunk,
         uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<true> table(shared.words, scratch, depth);
+  Table<true> table(shared.words(), scratch, depth);
   Found found;
   for (;;) {
     if (threadIdx.x == 0) { shared.row = atomicAdd(&lists->block_next, chunk); }

@@ -36,8 +36,9 @@ LANES = (8, 16, 32)
 """Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
-DEPTH = 4
-"""Least number of entries of a bucket of the `trust` kernel; 128 in the paper (section 3.2), with fewer buckets."""
+ROOM = {"trust_block": 1 << 15, "trust_warp": 1 << 11}
+"""Entries, at least, for which a table has room: 4 per bucket, if buckets are as many as the macros' defaults. In the
+paper 128 (section 3.2), of fewer buckets."""
 ENTRIES = 4096
 """About how many entries a chunk hashes and looks up, where there are many rows."""
 TURNS = 8
@@ -81,17 +82,17 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
     launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
-    deepest = max(DEPTH, -(-2 * longest // shape["BLOCK_BUCKETS" if shape["CO"] else "WARP_BUCKETS"]))
     narrow, wide = sampled.tolist()
     return rows, lists, [
-        _work(launch, "trust_block", by_block, 1, deepest, wide),
-        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, DEPTH if shape["CO"] else deepest, narrow),
+        _work(launch, "trust_block", by_block, 1, longest, wide),
+        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, SMALL_ROW if shape["CO"] else longest, narrow),
     ]  # fmt: skip
 
 
-def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
+def _work(launch: Launch, entry: str, rows: int, teams: int, longest: int, sampled: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
     shape = launch.shape
+    depth = -(-max(ROOM[entry], 2 * longest) * teams // _buckets(shape)[entry])
     resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
     resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
@@ -107,7 +108,7 @@ def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
     copies = xp.empty(work.grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
     numbers = map(np.uint32, (work.depth, work.chunk, work.lanes))
     values = (rows, lists, scratch, copies, *numbers, launch.totals)
-    launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape))
+    launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape, work.entry))
 
 
 def subwarp_lanes(steps: Sequence[int]) -> int:
@@ -197,13 +198,11 @@ def _buckets(shape: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def shared_bytes(shape: Mapping[str, int]) -> int:
-    """Bytes of `struct Shared`, from the macros."""
-    return 4 * shape["LEVELS"] * max(_buckets(shape).values()) + 16 * shape["THREADS"] + 8
+def shared_bytes(shape: Mapping[str, int], entry: str) -> int:
+    """Bytes of shared memory of an entry point's thread block, `struct Shared` and its tables, from the macros."""
+    return 16 * shape["THREADS"] + 8 + 4 * shape["LEVELS"] * _buckets(shape)[entry]
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `trust` beside a task's blocks."""
-    shape = macros("trust")
-    deepest = max(DEPTH, -(-2 * columns // shape["BLOCK_BUCKETS"]))
-    return 4 * columns + max(TRUST_BYTES, _table_bytes(shape, "trust_block", deepest)) + (1 << 12)
+    return 4 * columns + max(TRUST_BYTES, 4 * (2 * columns + ROOM["trust_block"])) + (1 << 12)

@@ -35,6 +35,7 @@ __all__ = [
     "Peeled",
     "TaskSize",
     "TextIds",
+    "Totals",
 ]
 
 BACKENDS = ("cpu", "cuda")
@@ -284,6 +285,15 @@ class Peel(Protocol):
         """Remove edges by their triangles (int32); edges of trussness above last + 2 stay."""
 
 
+class Totals(NamedTuple):
+    """Vertices with an edge, edges and wedges (Σ in·out of all vertices) of an oriented graph, and its longest row."""
+
+    vertices: int
+    edges: int
+    wedges: int
+    longest: int
+
+
 class Vertices(Protocol):
     """Functions of a backend on vertex vectors, arrays of int32 if nothing else is said; results are new arrays."""
 
@@ -296,8 +306,8 @@ class Vertices(Protocol):
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order, int32; the order may be of int64."""
 
-    def wedges(self, degree: Any, rank: Any, outward: Any) -> int:
-        """Σ in·out over all vertices, exact for fewer than 2^41 edges.
+    def totals(self, degree: Any, rank: Any, outward: Any) -> Totals:
+        """Totals of an oriented graph, exact for fewer than 2^41 edges.
 
         Vertex v has `outward[rank[v]]` outgoing edges; the rest of its `degree[v]` edges are incoming.
         """

@@ -116,7 +116,7 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sample
   Sampled narrow, wide;
   for (int64 begin = 0; begin < t.rows; begin += ROWS * all_threads()) {
     int64 first = begin + ROWS * first_of();
-    uint32 by_warp = 0, by_block = 0;  // a bit per row
+    uint32 narrow_rows = 0, wide_rows = 0;  // a bit per row
     for (uint32 j = 0; j < ROWS; j++) {
       int64 k = first + j;
       if (k >= t.rows) { break; }
@@ -129,18 +129,18 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sample
           wedges += t.stream.length(t.index.columns[p]);
         }
       } else if (CO && size > SMALL_ROW) {
-        by_block |= 1u << j;
+        wide_rows |= 1u << j;
         if (k % SAMPLE == 0) { wide.add(t, u, size, edges, THREADS); }
       } else {
-        by_warp |= 1u << j;
+        narrow_rows |= 1u << j;
         if (k % SAMPLE == 0) { narrow.add(t, u, size, edges, 32); }
       }
     }
-    uint32* front = rows + reserve(&lists->warp_rows, __popc(by_warp));
-    uint32* back = rows + t.rows - reserve(&lists->block_rows, __popc(by_block));
+    uint32* front = rows + reserve(&lists->warp_rows, __popc(narrow_rows));
+    uint32* back = rows + t.rows - reserve(&lists->block_rows, __popc(wide_rows));
     for (uint32 j = 0; j < ROWS; j++) {
-      if (by_warp >> j & 1) { *front++ = uint32(row_of(t, first + j)); }
-      if (by_block >> j & 1) { *--back = uint32(row_of(t, first + j)); }
+      if (narrow_rows >> j & 1) { *front++ = uint32(row_of(t, first + j)); }
+      if (wide_rows >> j & 1) { *--back = uint32(row_of(t, first + j)); }
     }
   }
   narrow.add_up(sampled);
@@ -180,10 +180,10 @@ struct Part {
 };
 
 // Hash tables of interleaved buckets (section 3.2): bucket x % (number of buckets) holds up to `depth` entries and is
-// stored level by level, the first LEVELS levels in shared memory, the others in a fixed global scratch of each team. An
-// entry whose bucket is full goes to the next one (the published code drops it): counts are exact as long as the table
-// has room. In place of the buckets' lengths, which the paper stores beside them, an entry has a bit that another one
-// follows it, and an empty place holds EMPTY: one read decides a lookup in a bucket of at most one entry.
+// stored level by level, the first LEVELS levels in shared memory, the others in a fixed global scratch of each team.
+// An entry whose bucket is full goes to the next one (the published code drops it): counts are exact as long as the
+// table has room. In place of the buckets' lengths, which the paper stores beside them, an entry has a bit that another
+// one follows it, and an empty place holds EMPTY: one read decides a lookup in a bucket of at most one entry.
 template <class T> struct HashTable {
   uint32 *near, *far;
   uint32 depth;
@@ -313,9 +313,9 @@ template <bool WIDE> __device__ __forceinline__ void look_up_list(
     uint32 valid = 0;
 #pragma unroll
     for (uint32 j = 0; j < AHEAD; j++) {
-      bool there = j * step + lane < size;
-      x[j] = there ? list[j * step] : 0;
-      valid |= uint32(there) << j;
+      bool exists = j * step + lane < size;
+      x[j] = exists ? list[j * step] : 0;
+      valid |= uint32(exists) << j;
     }
     hits += look_up<WIDE>(table, rows, x, valid, found);
   }
@@ -386,7 +386,7 @@ struct Run {
   uint32 size, part;
 };
 
-// Deals the places of all lanes' runs together to the lanes of a warp; `visit(place, part, there)` is called by all
+// Deals the places of all lanes' runs together to the lanes of a warp; `visit(place, part, valid)` is called by all
 // lanes, also by those for which there is no place left.
 template <class Visit> __device__ __forceinline__ void deal(const Run& mine, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(mine.size), all = __shfl_sync(ALL, ends, 31);
@@ -411,8 +411,8 @@ template <bool WIDE> __device__ __forceinline__ void combine_lists(
     Part row = WIDE ? Part::whole<WIDE>() : Part{__shfl_sync(ALL, list.part, from)};
     look_up_list<WIDE>(table, row, t.stream.columns + first, size, lane, 32, found);
   }
-  uint32 few = list.size < RUN ? list.size : 0, ends = warp_ends(few), all = __shfl_sync(ALL, ends, 31);
-  int64 origin = list.first - (ends - few);
+  uint32 size = list.size < RUN ? list.size : 0, ends = warp_ends(size), all = __shfl_sync(ALL, ends, 31);
+  int64 origin = list.first - (ends - size);
   for (uint32 e = lane; e - lane < all; e += 32 * AHEAD) {
     Part rows[AHEAD];
     int32 x[AHEAD];
@@ -532,16 +532,16 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
     buckets = VH && VC < 2 ? buckets_of(size, edges.size) : WARP_BUCKETS;
   }
   uint32 ends = warp_ends(buckets), taken = __popc(__ballot_sync(ALL, lane < count && ends <= WARP_BUCKETS));
-  uint32 more = 31 - __clz(int(WARP_BUCKETS / __shfl_sync(ALL, ends, taken - 1)));  // the warp's buckets, shared by all
-  edges.part = entries.part = Part::of((ends - buckets) << more, buckets << more).bits;
+  uint32 used = __shfl_sync(ALL, ends, taken - 1), doublings = 31 - __clz(int(WARP_BUCKETS / used));
+  edges.part = entries.part = Part::of((ends - buckets) << doublings, buckets << doublings).bits;
   if (lane >= taken) { edges.size = entries.size = 0; }
   uint32 rounds = VH ? 1 : __shfl_sync(ALL, edges.size, 0);
   if (!VH) { edges.size = lane == 0; }
   for (uint32 round = 0; round < rounds; round++, edges.first++) {
     if (STEPS == 0) { continue; }
     __syncwarp();
-    deal(entries, [&](int64 place, uint32 part, bool there) {
-      if (there) { found.collision = max(found.collision, table.insert(Part{part}, t.table.columns[place])); }
+    deal(entries, [&](int64 place, uint32 part, bool valid) {
+      if (valid) { found.collision = max(found.collision, table.insert(Part{part}, t.table.columns[place])); }
     });
     __syncwarp();
     if (STEPS > 1 && VC == 2) {
@@ -551,9 +551,9 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
       int32* room = copies + (int64(blockIdx.x) * THREADS + team) * COPIES;
       by_copies<false>(table, Part::whole<false>(), lists, t, room, begin, end, found);
     } else if (STEPS > 1) {
-      deal(edges, [&](int64 place, uint32 part, bool there) {
+      deal(edges, [&](int64 place, uint32 part, bool valid) {
         Run list = {0, 0, part};
-        if (there) {
+        if (valid) {
           int64 v = t.index.columns[place];
           list.first = t.stream.offsets[v];
           list.size = uint32(t.stream.offsets[v + 1] - list.first);
@@ -567,8 +567,8 @@ __device__ __forceinline__ uint32 count_rows(Table<false>& table, Shared& shared
       });
     }
     __syncwarp();
-    deal(entries, [&](int64 place, uint32 part, bool there) {
-      if (there) { table.remove(Part{part}, t.table.columns[place]); }
+    deal(entries, [&](int64 place, uint32 part, bool valid) {
+      if (valid) { table.remove(Part{part}, t.table.columns[place]); }
     });
   }
   return taken;

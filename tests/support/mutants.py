@@ -334,7 +334,7 @@ MUTANTS = [
     Mutant("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
     Mutant("trust-level", "kernels/trust.cu", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
     Mutant("trust-full", "kernels/trust.cu", "if (!(word & MORE)) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
-    Mutant("trust-part", "kernels/trust.cu", "Part{ends - buckets, buckets - 1}", "Part{0, buckets - 1}", KERNELS, f"{EXACT} and trust"),
+    Mutant("trust-part", "kernels/trust.cu", "Part::of((ends - buckets) << doublings, buckets << doublings)", "Part::of(0, buckets)", KERNELS, f"{EXACT} and trust"),
     Mutant("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, f"{EXACT} and hindex"),
     Mutant("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
     Mutant("tree", "kernels/tcstream.cu", "int64((node + 1) * many_size >> TOP)", "int64(node * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),

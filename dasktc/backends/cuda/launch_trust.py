@@ -41,7 +41,7 @@ ROOM = {"trust_block": 1 << 15, "trust_warp": 1 << 11}
 paper 128 (section 3.2), of fewer buckets."""
 ENTRIES = 4096
 """About how many entries a chunk hashes and looks up, where there are many rows."""
-TURNS = 8
+TURNS = 4
 """Least number of chunks per team, where a chunk has more than one row."""
 
 
@@ -130,24 +130,26 @@ def subwarp_lanes(steps: Sequence[int]) -> int:
 def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
     """Choose how many rows a team takes in one turn, which TRUST's section 4.3 and figure 8 leave open.
 
-    Each turn costs the team an atomic addition that it waits for, so several short rows are taken in one turn: enough
-    for ENTRIES entries, compared to which the addition is cheap. But a team always has at least TURNS turns, so that
-    the last team to finish is late by at most about a turn in TURNS. Rows with much work are taken singly.
+    Each turn costs the team an atomic addition that it waits for, and a warp takes as many short rows of a chunk at
+    the same time as its buckets have room for, so several short rows are taken in one turn: enough for ENTRIES entries,
+    compared to which the addition is cheap. But a team always has at least TURNS turns, so that the last team to finish
+    is late by at most about a turn in TURNS. Rows with much work are taken singly.
 
-    Speed over one row at a time, by chunk, on an H200 (`dasktc bench papers trust-fig8`, collective order):
+    Speed over one row at a time, by chunk, on an H200, in degree order; RA with 8 edges a vertex. Of the small RM, RA
+    and 3D, 32 is the size nearest to the rule's that was measured:
 
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
-    graph        rows   entries a row 2    4    8    16   32   this rule
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
-    Kronecker 21 0.9 M  thousands     1.00 0.99 0.98 0.93 0.79 1
-    RM 2^24      15.5 M 141           1.43 1.74 1.80 1.80 1.83 7: 1.82
-    RA 10^7      9.4 M  79            1.51 2.09 2.25 2.21 2.17 12: 2.22
-    3D 300^3     27.0 M 12            1.65 2.28 2.89 2.96 2.96 85: 2.95
-    Kronecker 18 0.1 M  thousands     0.88 0.73 0.50 0.33 0.21 1
-    RM 2^20      1.0 M  116           1.42 1.65 1.71 1.69 1.59 9: 1.70
-    RA 10^6      0.9 M  74            1.47 1.75 1.80 1.78 1.61 12: 1.76
-    3D 100^3     1.0 M  12            1.49 1.87 2.02 2.04 1.94 14: 2.00
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
+    graph        rows   entries a row 2    4    8    16   32   64   this rule
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
+    Kronecker 21 0.9 M  thousands     0.98 0.95 0.90 0.82 0.67 0.55 1
+    RM 2^24      15.5 M 141           1.52 1.95 2.29 2.68 2.94 3.02 29: 2.88
+    RA 10^7      9.4 M  51            1.56 1.95 2.25 2.80 3.42 3.62 80: 3.57
+    3D 300^3     27.0 M 12            1.93 3.66 6.78 11.6 18.6 21.6 341: 19.8
+    Kronecker 18 0.1 M  thousands     0.91 0.84 0.73 0.53 0.33 0.18 1
+    RM 2^20      1.0 M  116           1.57 2.11 2.56 2.68 2.63 2.38 35
+    RA 10^6      0.9 M  51            1.54 2.19 2.66 3.12 3.31 3.18 37
+    3D 100^3     1.0 M  12            1.70 2.86 4.17 5.71 6.67 6.60 39
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
 
     Parameters
     ----------

@@ -4,13 +4,17 @@
 // looked up in it.
 //
 //   VH  one table for all of a row; 0: built again for each edge
-//   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
-//       others (section 4.3); 0: a warp and 32 buckets for all
-//   VC  all lists of a row combined virtually and dealt to threads; 0: a subwarp of `lanes` threads per list; 2:
-//       combined physically, i.e. first copied one after another
+//   CO  a thread block and BLOCK_BUCKETS buckets for table rows above 100 entries, a warp and up to WARP_BUCKETS for
+//       others (section 4.3), as many short rows at the same time as have buckets enough; 0: a warp for all
+//   VC  lists of a row combined virtually and dealt to threads; 0: a subwarp of `lanes` threads per list; 2: combined
+//       physically, i.e. first copied one after another, and one row at a time
 //   COPIES          entries per thread that are copied in one step
 //   STEPS           0: no table is built; 1: nothing is looked up; for the paper's figure 4
 //   READS           1: `probes` are the bucket entries that lookups read, for the paper's figure 12
+//   LEVELS          entries of a bucket in shared memory; the paper has 6, of 1024 and 32 buckets (figure 3)
+//   AHEAD           entries that a thread reads, and looks up, at the same time
+//   RUN             entries from which on a list is not combined: it fills the warp
+//   RESIDENT        threads of a multiprocessor, from which the compiler finds the registers of each
 //
 // RO, the order of ids, is the caller's. A row is skipped if its table or index row is empty, or
 // if both are the same row of a single entry; the length of a block's row only chooses between warp and block.
@@ -20,19 +24,52 @@
 // Splits for several GPUs take groups of 32 rows in turn, where section 5.1 deals out single rows, u % g: a warp's rows
 // stay adjacent (dasktc/backends/cpu/splits.py).
 //
-// Launch: trust_rows, a thread per row, sorts the rows by team; then trust_warp, a warp per row, and trust_block, a
-// block of THREADS per row, run with as many blocks as fit, which take a chunk of rows per turn until none is left. The
-// first pass also adds up the cost of every 32nd row, from which the launch chooses the chunk and, where subwarps take
-// lists, their size: 8, 16 or 32 lanes.
+// Launch: trust_rows, a thread per four rows, sorts the rows by team; then trust_warp and trust_block, a block of
+// THREADS per row, run with as many blocks as fit, which take a chunk of rows per turn until none is left. The first
+// pass also adds up the cost of every 32nd row, from which the launch chooses the chunk and, where subwarps take lists,
+// their size: 8, 16 or 32 lanes.
 //
-// One H200, ms, degree order, edge factor 16: Kronecker 20 (4.4 G probes) 22.2, Kronecker 22 142.8. Kronecker 20 in
-// versions before hash.cuh was split off:
+// One H200, ms, degree order, edge factor 16: Kronecker 20 (4.4 G probes) 4.2, Kronecker 22 26.2, Kronecker 24 174;
+// uniform random graph of 20 M vertices and 100 M edges 6.6, torus of 300^3 2.4. The authors' program takes 93, 599 and
+// 20 on Kronecker 22, 24 and the uniform graph.
 //
-//   version                                     all     VC 0    VC, CO 0   VC, CO, VH 0
+//   version, on Kronecker 20                    all     VC 0    VC, CO 0   VC, CO, VH 0
 //   1 bisection over all of a tile's sums       35.9    16.9      51.2         60.7
 //   2 search from the last list on, warp sums   22.9    16.8        -            -
 //   learnt: lists of 280 entries fill a warp, so combining them costs more than idle lanes do; a
 //   block for long rows is 3 times as fast; one table per row gains little here, rows being short
+//
+//   version                                     K20   K22   K24   uniform  torus   RM 2^24
+//   2, hash.cuh split off                       22.2  140.7 844     9.4    10.6    16.7
+//   3 predicted: one word a lookup, 4 ahead        -   35   230     9         -       -
+//     measured                                   5.8   36.2 264    13.1    15.7    16.9
+//     learnt: issue slots are 79 % busy, with 32 instructions for the 32 lookups of a warp. With 1024, 2048 and 4096
+//     buckets blocks take 30.8, 20.9 and 17.2 at scale 22: of the 128 lookups of a step one often goes on to a second
+//     entry. A row of 3 to 5 entries takes a warp 500 instructions, so uniform and torus became slower
+//   4 predicted: several short rows a warp,        -   31     -     5.5     4         9
+//     4096 buckets, 4 rows a thread sorted
+//     measured                                   5.4   32.3 214     8.6     2.6    16.9
+//     learnt: chunks of 1,024 entries end in steps of two rows; with 4,096 uniform takes 7.5, RM 13.3
+//   5 predicted: blocks combine as warps do        -   27     -     6.6      -     11.5
+//     measured, after the choice of sizes        4.2   26.2 174     6.6     2.4    12.6
+//     learnt: running sums over all lists of a block cost more than warps that wait for each other: 18 % of the blocks'
+//     time at scale 22, 30 % on rows of 200. All of a warp's buckets for the only row that it has: warps 16.4 to 14.5
+//
+// Version 5 with fewer optimizations, Kronecker 22, in parentheses version 2: VC 0 28.5 (122.9), VC 2 116.5, CO 0 57.6,
+// VC and CO 0 62.6 (349), VC, CO and VH 0 421 (702). With the paper's numbers of buckets and levels: 73.8.
+//
+// Bounds (Nsight Compute, scale 22). Blocks: issue slots 79 % busy, L1 and shared memory 85 %; 63 % of the wavefronts
+// of shared memory are bank conflicts. With 4096 buckets half of the instructions are the loop of 128 lookups, 11 for
+// each 32, 18 % the rest of a list, 17 % second entries. Warps: issue slots 72 %, L2 61 % at a hit rate of 46 %.
+// Uniform, in version 4: L2 77 %, random sectors.
+//
+// Tried and not kept, ms at scale 22 unless said. Lists read from a multiple of 128 bytes on: 40.9 beside 40.1. The
+// next step's entries read before this one's are looked up: 40.4 beside 40.9. AHEAD 2, 3, 8: 40.1, 34.8, 32.7 beside
+// 32.3; 6: 25.5 beside 26.2, too little for its registers. RESIDENT 1024, 2048: 42.3, 34.1 beside 35.5, uniform with
+// 2048 9.9 beside 8.6, where registers spill. THREADS 128, 512, 1024: 34.8, 39.0, 41.9 beside 36.2. BLOCK_BUCKETS 2048,
+// 4096: blocks 15.8, 12.6 beside 11.4. WARP_BUCKETS 1024: warps 13.0 beside 14.4, but RM 14.4 beside 12.0: the L1 cache
+// is smaller then. RUN 32, 128: a random graph of degree 100 8.9, 7.0 beside 7.3. Two levels in shared memory: 29.0
+// beside 30.0. Buckets that are full with one entry: 33.8 beside 32.3.
 
 #ifndef VH
 #define VH 1

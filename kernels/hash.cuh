@@ -1,5 +1,5 @@
 // A hash table of interleaved buckets for a team of threads (H-INDEX, Pandey et al., HPEC 2019, section III,
-// and TRUST, TPDS 2021, section 3.2). Prepended to the kernels that hash.
+// and TRUST, TPDS 2021, section 3.2). Prepended to hindex.cu; that of trust.cu has marks in place of lengths.
 //
 // A bucket x % BUCKETS holds up to `depth` entries; it is stored level by level, so that neighbouring threads
 // touch neighbouring words. Lengths and the first LEVELS levels are in shared memory, the others in a fixed

@@ -25,7 +25,7 @@
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 47.3, Kronecker 22 264,
 // the torus of 300^3 23.4, RA with 10^7 vertices 35.2. On Kronecker 20 2.0 G entries are hashed and 4.9 G looked
-// up, where `trust` hashes 16 M, one table per row, and looks up 4.4 G in 22.1 ms: hashing an entry costs more than
+// up, where `trust` hashes 16 M, one table per row, and looks up 4.4 G in 4.2 ms: hashing an entry costs more than
 // looking one up (an atomic, and its share of clearing).
 
 #ifndef SHORT

@@ -80,8 +80,8 @@ _race("vertices.cu", "atomicAdd(counts + value, uint64(1));", "counts[value] += 
 _race("vertices.cu", *without("{ usual[k] = 0; }\n  __syncthreads();", SYNC))
 _race("trust.cu", *without("    uint32 next = shared.row;\n    __syncthreads();", SYNC))
 _race("trust.cu", *without("shared.row = atomicAdd(&lists->block_next, chunk); }\n    __syncthreads();", SYNC))
-_race("trust.cu", *without("(lists.ends[rank] - size);\n  TeamOf<WIDE>::sync();", "TeamOf<WIDE>::sync();"))
-_race("trust.cu", "    if (all == 0) { TeamOf<WIDE>::sync(); }", "")
+_race("trust.cu", *without("(lists.ends[rank] - size);\n  Team<WIDE>::sync();", "Team<WIDE>::sync();"))
+_race("trust.cu", "    if (all == 0) { Team<WIDE>::sync(); }", "")
 _race("tcstream.cu", *without("  __syncwarp();\n  for (uint32 i = threadIdx.x % 32; i < NODES", "__syncwarp();"))
 _race("tcstream.cu", *without("lists.many_size >> TOP]; }\n  __syncwarp();", "__syncwarp();"))
 _race("hash.cuh", *without("    T::sync();\n    clear();", "T::sync();"), "hindex")
@@ -343,8 +343,10 @@ MUTANTS = [
     Mutant("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),
     Mutant("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
     Mutant("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
-    Mutant("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
-    Mutant("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
+    Mutant("trust-level", "kernels/trust.cu", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
+    Mutant("trust-full", "kernels/trust.cu", "if (!(word & MORE)) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
+    Mutant("trust-part", "kernels/trust.cu", "Part::of((ends - buckets) << doublings, buckets << doublings)", "Part::of(0, buckets)", KERNELS, f"{EXACT} and trust"),
+    Mutant("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, f"{EXACT} and hindex"),
     Mutant("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
     Mutant("tree", "kernels/tcstream.cu", "int64((node + 1) * many_size >> TOP)", "int64(node * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
     Mutant("tree-low", "kernels/tcstream.cu", "int64(node * many_size >> TOP)", "int64((node + 1) * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),

@@ -36,16 +36,12 @@ LANES = (8, 16, 32)
 """Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
-DEPTH = 128
-"""Least number of entries of a bucket of the `trust` kernel (section 3.2)."""
-BUCKETS = 1024
-"""Buckets of a thread block's table; its warps' tables, of SMALL_BUCKETS each, have as many together."""
-SMALL_BUCKETS = 32
-RESIDENT = 2
-"""Thread blocks per multiprocessor."""
-ENTRIES = 1024
+ROOM = {"trust_block": 1 << 15, "trust_warp": 1 << 11}
+"""Entries, at least, for which a table has room: 4 per bucket, if buckets are as many as the macros' defaults. In the
+paper 128 (section 3.2), of fewer buckets."""
+ENTRIES = 4096
 """About how many entries a chunk hashes and looks up, where there are many rows."""
-TURNS = 8
+TURNS = 4
 """Least number of chunks per team, where a chunk has more than one row."""
 
 
@@ -86,21 +82,21 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
     launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
-    buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
-    deepest = max(DEPTH, -(-2 * longest // buckets))
     narrow, wide = sampled.tolist()
     return rows, lists, [
-        _work(launch, "trust_block", by_block, 1, deepest, wide),
-        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, DEPTH if shape["CO"] else deepest, narrow),
+        _work(launch, "trust_block", by_block, 1, longest, wide),
+        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, SMALL_ROW if shape["CO"] else longest, narrow),
     ]  # fmt: skip
 
 
-def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
+def _work(launch: Launch, entry: str, rows: int, teams: int, longest: int, sampled: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
-    resident = min(RESIDENT * launch.device.processors, max(1, TRUST_BYTES // _table_bytes(depth)))
+    shape = launch.shape
+    depth = -(-max(ROOM[entry], 2 * longest) * teams // _buckets(shape)[entry])
+    resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
+    resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
-    shape = launch.shape
     chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams)
     return Work(entry, grid, depth, chunk, shape["lanes"] or subwarp_lanes(steps))
 
@@ -108,11 +104,11 @@ def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled
 def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
     shape, xp = launch.shape, launch.device.array
     threads = shape["THREADS"]
-    scratch = xp.empty(work.grid * _table_bytes(work.depth) // 4, dtype="int32")
+    scratch = xp.empty(max(1, work.grid * _table_bytes(shape, work.entry, work.depth) // 4), dtype="uint32")
     copies = xp.empty(work.grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
     numbers = map(np.uint32, (work.depth, work.chunk, work.lanes))
     values = (rows, lists, scratch, copies, *numbers, launch.totals)
-    launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape))
+    launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape, work.entry))
 
 
 def subwarp_lanes(steps: Sequence[int]) -> int:
@@ -134,24 +130,26 @@ def subwarp_lanes(steps: Sequence[int]) -> int:
 def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
     """Choose how many rows a team takes in one turn, which TRUST's section 4.3 and figure 8 leave open.
 
-    Each turn costs the team an atomic addition that it waits for, so several short rows are taken in one turn: enough
-    for ENTRIES entries, compared to which the addition is cheap. But a team always has at least TURNS turns, so that
-    the last team to finish is late by at most about a turn in TURNS. Rows with much work are taken singly.
+    Each turn costs the team an atomic addition that it waits for, and a warp takes as many short rows of a chunk at
+    the same time as its buckets have room for, so several short rows are taken in one turn: enough for ENTRIES entries,
+    compared to which the addition is cheap. But a team always has at least TURNS turns, so that the last team to finish
+    is late by at most about a turn in TURNS. Rows with much work are taken singly.
 
-    Speed over one row at a time, by chunk, on an H200 (`dasktc bench papers trust-fig8`, collective order):
+    Speed over one row at a time, by chunk, on an H200, in degree order; RA with 8 edges a vertex. Of the small RM, RA
+    and 3D, 32 is the size nearest to the rule's that was measured:
 
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
-    graph        rows   entries a row 2    4    8    16   32   this rule
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
-    Kronecker 21 0.9 M  thousands     1.00 0.99 0.98 0.93 0.79 1
-    RM 2^24      15.5 M 141           1.43 1.74 1.80 1.80 1.83 7: 1.82
-    RA 10^7      9.4 M  79            1.51 2.09 2.25 2.21 2.17 12: 2.22
-    3D 300^3     27.0 M 12            1.65 2.28 2.89 2.96 2.96 85: 2.95
-    Kronecker 18 0.1 M  thousands     0.88 0.73 0.50 0.33 0.21 1
-    RM 2^20      1.0 M  116           1.42 1.65 1.71 1.69 1.59 9: 1.70
-    RA 10^6      0.9 M  74            1.47 1.75 1.80 1.78 1.61 12: 1.76
-    3D 100^3     1.0 M  12            1.49 1.87 2.02 2.04 1.94 14: 2.00
-    ============ ====== ============= ==== ==== ==== ==== ==== =========
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
+    graph        rows   entries a row 2    4    8    16   32   64   this rule
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
+    Kronecker 21 0.9 M  thousands     0.98 0.95 0.90 0.82 0.67 0.55 1
+    RM 2^24      15.5 M 141           1.52 1.95 2.29 2.68 2.94 3.02 29: 2.88
+    RA 10^7      9.4 M  51            1.56 1.95 2.25 2.80 3.42 3.62 80: 3.57
+    3D 300^3     27.0 M 12            1.93 3.66 6.78 11.6 18.6 21.6 341: 19.8
+    Kronecker 18 0.1 M  thousands     0.91 0.84 0.73 0.53 0.33 0.18 1
+    RM 2^20      1.0 M  116           1.57 2.11 2.56 2.68 2.63 2.38 35
+    RA 10^6      0.9 M  51            1.54 2.19 2.66 3.12 3.31 3.18 37
+    3D 100^3     1.0 M  12            1.70 2.86 4.17 5.71 6.67 6.60 39
+    ============ ====== ============= ==== ==== ==== ==== ==== ==== ==========
 
     Parameters
     ----------
@@ -169,8 +167,9 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
 
 def teams_of(processors: int) -> tuple[int, int]:
     """Number of warps and of thread blocks that a device runs at the same time, with the macros' defaults."""
-    blocks = RESIDENT * processors
-    return blocks * macros("trust")["THREADS"] // 32, blocks
+    shape = macros("trust")
+    blocks = shape["RESIDENT"] // shape["THREADS"] * processors
+    return blocks * shape["THREADS"] // 32, blocks
 
 
 def details(facts: Facts | None) -> str:
@@ -188,17 +187,24 @@ def details(facts: Facts | None) -> str:
     )
 
 
-def _table_bytes(depth: int) -> int:
-    """Scratch bytes of one thread block, as if no levels were in shared memory."""
-    return 4 * BUCKETS * depth
+def _table_bytes(shape: Mapping[str, int], entry: str, depth: int) -> int:
+    """Scratch bytes of one thread block: levels of its tables beyond those in shared memory."""
+    return 4 * _buckets(shape)[entry] * max(0, depth - shape["LEVELS"])
 
 
-def shared_bytes(shape: Mapping[str, int]) -> int:
-    """Bytes of `struct Shared`, from the macros."""
-    return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
+def _buckets(shape: Mapping[str, int]) -> dict[str, int]:
+    """Buckets of one thread block's tables, by entry point."""
+    return {
+        "trust_block": shape["BLOCK_BUCKETS"],
+        "trust_warp": shape["WARP_BUCKETS"] * (shape["THREADS"] // 32),
+    }
+
+
+def shared_bytes(shape: Mapping[str, int], entry: str) -> int:
+    """Bytes of shared memory of an entry point's thread block, `struct Shared` and its tables, from the macros."""
+    return 16 * shape["THREADS"] + 8 + 4 * shape["LEVELS"] * _buckets(shape)[entry]
 
 
 def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `trust` beside a task's blocks."""
-    deepest = max(DEPTH, -(-2 * columns // BUCKETS))
-    return 4 * columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)
+    return 4 * columns + max(TRUST_BYTES, 4 * (2 * columns + ROOM["trust_block"])) + (1 << 12)

@@ -186,7 +186,7 @@ def held() -> str:
     """Say how many threads of `trust` a multiprocessor holds, by layout."""
     from dasktc.bench.papers.device import occupancy
 
-    shared = shared_bytes(defaults_of("trust"))
+    shared = shared_bytes(defaults_of("trust"), "trust_warp")
     layouts = {"WC": {"VC": 0}, "VC": {"VC": 1}}
     of = {
         name: occupancy("trust", "trust_warp", macros, defaults_of("trust")["THREADS"], shared)

@@ -22,6 +22,8 @@ __all__ = ["ABLATION", "CACHED_LEVELS", "CONSTRUCTION", "ablation", "cached_leve
 LEVELS = (1, 2, 3, 4, 6, 8, 12)
 CACHED = 6
 """Levels that the paper caches."""
+BUCKETS = {"BLOCK_BUCKETS": 1024, "WARP_BUCKETS": 32}
+"""Macros of the CUDA kernel: the paper's numbers of buckets, fewer than the kernel's own."""
 STEPS = {WALK: {"STEPS": 0}, BUILD: {"STEPS": 1}, LOOK_UP: {"STEPS": 2}}
 """Macros of the CUDA kernel."""
 BARE = {"CO": 0, "VC": 0, "lanes": 32}
@@ -64,10 +66,10 @@ def _levels_timed(bench: Bench) -> Figure:
     figure = Figure(
         "Speed over one level in shared memory (TRUST, figure 3)",
         {"graph": "", "ms at 1": ".3f"} | {f"{level}": ".3f" for level in LEVELS},
-        notes=["order collective"],
+        notes=["order collective; buckets as many as the paper's, which hold several entries"],
     )
     for case in bench.cases:
-        seconds = [bench.count(case, "collective", "trust", {"LEVELS": level}).seconds for level in LEVELS]
+        seconds = [bench.count(case, "collective", "trust", BUCKETS | {"LEVELS": level}).seconds for level in LEVELS]
         figure.rows.append([case.name, 1e3 * seconds[0], *(seconds[0] / s for s in seconds)])
     speeds: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
     figure.plot = Plot("lines", [str(n) for n in LEVELS], dict(speeds), "levels cached", "speed over 1 level", one=True)

@@ -443,14 +443,14 @@ def alike(vertices, stride):
 
 @needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
-@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 1024), (130, 8192)])
 @pytest.mark.parametrize("variant", ["trust", "trust without VC, CO"])
-def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkeypatch):
-    monkeypatch.setattr(launch_trust, "DEPTH", 8)
+def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse):
+    """All entries are of one bucket, which has room for four."""
     kernel, macros = VARIANTS[variant]
     edges = alike(vertices, stride)
     (count,) = check(on_host(reverse), list(tasks(edges, stride * vertices)), kernel, macros, edges)
-    assert count[3] == 8 if macros.get("CO", 1) else count[3] >= 8
+    assert count[3] == 4
 
 
 @needs_compiler
@@ -464,8 +464,18 @@ def test_reads_are_entries_of_buckets(virtual):
     (task,) = tasks(edges, 180)
     buckets = {u: Counter(w % 32 for w in row) for u, row in rows.items()}
     reads = sum(buckets[u][w % 32] for u, v in edges for w in rows.get(v, ()))
-    count = count_on(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1})
+    count = count_on(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1, "WARP_BUCKETS": 32})
     assert count[:3] == (0, wedges_of(edges), reads)
+
+
+@needs_compiler
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+def test_a_block_of_trust_shares_its_longest_lists(reverse):
+    """Three of 150 lists, of 16 entries a thread, in one of several tiles; the other lists are short."""
+    longest, short = [(1200 + v, w) for v in range(3) for w in range(16 * FEW["THREADS"] + v)], range(1203, 1350)
+    edges = longest + [(v, w) for v in short for w in (v % 7, 7 + v % 60)]
+    edges += [(u, v) for u in range(1350, 1353) for v in (*range(0, 100, 2), *range(1200, 1350))]
+    check(on_host(reverse), list(tasks(edges, 1353)), "trust", FEW, edges)
 
 
 @needs_compiler
@@ -794,12 +804,11 @@ def test_every_block_size_on_the_device(kernel, threads):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
-def test_full_buckets_pass_entries_on_on_the_device(vertices, stride, monkeypatch):
-    monkeypatch.setattr(launch_trust, "DEPTH", 8)
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 1024), (130, 8192)])
+def test_full_buckets_pass_entries_on_on_the_device(vertices, stride):
     edges = alike(vertices, stride)
     (count,) = check(on_device, list(tasks(edges, stride * vertices)), "trust", {}, edges)
-    assert count[3] == 8
+    assert count[3] == 4
 
 
 def kronecker(scale, parts):

@@ -21,6 +21,7 @@ __all__ = [
     "WORDS",
     "bitmap_words",
     "bucket_depth",
+    "edge_values_bytes",
     "hash_bytes",
     "hub_bytes",
     "hub_count",
@@ -143,6 +144,15 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 def visit_bytes(edges: int, columns: int) -> int:
     """Bytes that a visit of a task's triangles allocates beside its blocks; see `requirements.support_bytes`."""
     return 4 * edges + 5 * columns
+
+
+def edge_values_bytes(edges: int, columns: int) -> int:
+    """Upper bound of the bytes that `edge_values` and its caller allocate for a task of blocks of this size.
+
+    12 bytes a deferred edge and 1 each for the codes of three; and for each row or column a bit, a value, a place, two
+    counters, and three sums with those of its side.
+    """
+    return 16 * edges + 80 * columns
 
 
 def times_bytes(columns: int) -> int:

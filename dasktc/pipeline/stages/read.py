@@ -167,8 +167,10 @@ def read_chunks(part: Part, upstream: Any, most: int, backend: Backend, runs: in
 
 
 def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
-    """Drop a frame's loops where its backend does not keep them, and count rows and loops."""
+    """Drop a frame's loops where its backend does not keep them, and weights; count rows and loops."""
     rows = rows_of(frame)
+    if not isinstance(frame, tuple) and len(frame.columns) > 2:  # weights come in a pass of their own
+        frame = frame[["src", "dst"]]
     if isinstance(frame, tuple) or frame["src"].dtype.kind in "iu":
         frame, loops, low, high = backend.edges.proper(frame)
         return frame, Counts(rows, loops, Span.of_frame(low, high, rows_of(frame)))

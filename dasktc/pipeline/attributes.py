@@ -112,8 +112,8 @@ def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], opt
     memory, nbytes = answers_of(executor).call_bytes, LOOP_BYTES * prepared.loops
     if memory is not None and nbytes > memory:
         raise InputError(
-            f"{plural(prepared.loops, 'loop')} take {format_size(nbytes)} while the largest weight is found, more than "
-            f"the {format_size(memory)} of one call; drop them, or raise {advice('memory')}"
+            f"{plural(prepared.loops, 'loop takes', 'loops take')} {format_size(nbytes)} while the largest weight is "
+            f"found, more than the {format_size(memory)} of one call; drop them, or raise {advice('memory')}"
         )
     (largest,) = executor.gather([executor.submit(STAGE, attributes.largest_loop, frames, options)])
     return float(largest)

@@ -100,7 +100,9 @@ def _numbers_of_directions(directions: Array) -> Array:
 
 
 def _is_finite(roots: Array) -> bool:
-    return bool(np.isfinite(roots).all())
+    """Whether a product of three roots is finite."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.abs(roots).max(initial=0) ** 3))
 
 
 # sums of triangles

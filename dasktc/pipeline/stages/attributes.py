@@ -3,7 +3,7 @@
 The rows that a block may hold (`stages.columns.candidates`) are sorted by edge and direction: those of one arc become
 neighbours and are combined. A direction is a bit: of an edge (u, v) of a block 1 says u → v, 2 says v → u, 3 both.
 
-A weight is stored as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
+A weight is kept as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
 weights is a product of such roots (Onnela et al., Physical Review E 71, 065103, 2005). The roots of both directions are
 added: the sum over the eight directed triangles of three vertices is a product of such sums (Fagiolo, Physical Review E
 76, 026107, 2007).
@@ -150,27 +150,26 @@ def distinct_codes(
         With `clash`, of all rows, and so are the weights.
     weights : array of float64 or None
     rows : array of int64
-        Number of rows of each code.
+        Position of each code's first row, in ascending order of the codes.
     clash : Clash or None
         Two different weights that are neither added up nor replaced.
     """
     codes, order = ascending(codes, bound, weights is not None)
     first = firsts(codes)
-    rows = np.diff(np.append(first, len(codes)))
     if weights is None:
-        return codes[first], None, rows, None
+        return codes[first], None, first, None
     weights = weights[order]
     if duplicates == "sum":
         with np.errstate(over="ignore"):
             sums = np.add.reduceat(weights, first) if len(first) else weights
         _check_sums(sums)
-        return codes[first], sums, rows, None
+        return codes[first], sums, first, None
     if duplicates == "last":
-        return codes[first], weights[first + rows - 1], rows, None
+        return codes[first], weights[np.append(first, len(codes))[1:] - 1], first, None
     clashes = np.flatnonzero((codes[1:] == codes[:-1]) & (weights[1:] != weights[:-1]))
     if len(clashes):
-        return codes, weights, rows, (int(clashes[0]), float(weights[clashes[0]]), float(weights[clashes[0] + 1]))
-    return codes[first], weights[first], rows, None
+        return codes, weights, first, (int(clashes[0]), float(weights[clashes[0]]), float(weights[clashes[0] + 1]))
+    return codes[first], weights[first], first, None
 
 
 def _check_sums(sums: Array) -> None:
@@ -203,8 +202,8 @@ def arcs_of_block(
     Returns
     -------
     arcs : array
-        Without weights directions, uint8; else weights, float64, and of a directed graph in two rows, for the arcs
-        u → v and v → u of each edge (u, v), with NaN where there is none.
+        Without weights directions, uint8; else the sum of the cube roots of each edge's weights, float64, and of a
+        directed graph its directions in a second row.
     facts : ArcFacts
         With a clash the arcs are meaningless.
 
@@ -218,45 +217,37 @@ def arcs_of_block(
     codes, *values = joined(shares)
     weights = values[0] if options.weight is not None else None
     codes = codes & (-1 if options.directed else -2)
+    count = len(codes)
     codes, weights, rows, clash = distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
         source, target = unpack(codes[clash[0]] >> 1, shift)
-        return np.empty(0), ArcFacts(0, 0.0, (int(source), int(target), *clash[1:]))
+        return np.empty((2, 0) if options.directed else 0), ArcFacts(0, 0.0, (int(source), int(target), *clash[1:]))
     keys = codes >> 1
     first = firsts(keys)
     places = places_among(keys_between(block, shift, sources), keys[first], "weights and directions", block)
-    counts = np.add.reduceat(rows, first) if len(first) else rows
-    facts = ArcFacts(int(counts[places].sum()), -np.inf if weights is None else float(weights.max(initial=-np.inf)))
-    first, end = first[places], np.append(first[1:], len(keys))[places]
-    if not options.directed:
-        assert weights is not None
-        return weights[first], facts
-    if weights is None:
-        directions = (ALONG << (codes[first] & 1)).astype(np.uint8)
-        directions[end - first == 2] = ALONG | AGAINST
-        return directions, facts
-    arcs = np.full((2, len(first)), np.nan)
-    for row in (first, end - 1):
-        arcs[codes[row] & 1, np.arange(len(row))] = weights[row]
-    return arcs, facts
+    row_count = np.diff(np.append(rows[first], count))[places].sum()
+    facts = ArcFacts(int(row_count), -np.inf if weights is None else float(weights.max(initial=-np.inf)))
+    is_mutual = np.diff(np.append(first, len(keys)))[places] == 2
+    first = first[places]
+    arcs = list[Array]()
+    if weights is not None:
+        code_roots = np.cbrt(weights)
+        roots = code_roots[first]
+        roots[is_mutual] += code_roots[first[is_mutual] + 1]
+        arcs.append(roots)
+    if options.directed:
+        arcs.append(np.where(is_mutual, ALONG | AGAINST, ALONG << (codes[first] & 1)).astype(np.uint8))
+    return arcs[0] if len(arcs) == 1 else np.stack(arcs), facts
 
 
 def directions_of(arcs: Array) -> Array:
     """Return the directions of edges from their arcs, uint8."""
-    if arcs.dtype == np.uint8:
-        return arcs
-    along, against = ~np.isnan(arcs)
-    return (ALONG * along + AGAINST * against).astype(np.uint8)
+    return arcs if arcs.ndim == 1 else arcs[1].astype(np.uint8)
 
 
 def roots_of(arcs: Array, largest: float) -> Array:
-    """Return the cube root of each edge's weight / largest, summed over its arcs; of the weights where that is 0."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        roots = np.cbrt(arcs / (largest or 1))
-        if roots.ndim == 1:
-            return roots
-        roots[np.isnan(arcs)] = 0
-        return roots[0] + roots[1]
+    """Return the sum of the cube roots of each edge's weights / largest; of the weights where that is 0."""
+    return (arcs if arcs.ndim == 1 else arcs[0]) / (np.cbrt(largest) or 1)
 
 
 # neighbours

@@ -312,7 +312,7 @@ def keys_between(block: OrientedCSR, shift: int, sources: tuple[int, int]) -> Ar
 
 
 def places_among(block_keys: Array, keys: Array, name: str, block: OrientedCSR) -> Any:
-    """Return the position of each of a block's edges among the distinct, ascending keys of rows.
+    """Return the position of each of a block's edges among the distinct, ascending keys of rows, as an index.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def places_among(block_keys: Array, keys: Array, name: str, block: OrientedCSR) 
         An edge has no row.
     """
     if len(block_keys) == len(keys) and np.array_equal(block_keys, keys):
-        return np.arange(len(keys))
+        return slice(None)
     places = keys.searchsorted(block_keys)
     if has_no_row := int((keys.take(places, mode="clip") != block_keys).sum() if len(keys) else len(block_keys)):
         raise lost_rows(f"{name}: {plural(has_no_row, 'edge')} of block {block.place} have no row")
@@ -380,7 +380,7 @@ def values_of_block(
     values = values.astype(dtype, copy=False)[rank]
     first_rows, block_keys = firsts(keys), keys_between(block, shift, sources)
     places = places_among(block_keys, keys[first_rows], name, block)
-    first, end = first_rows[places], np.append(first_rows[1:], len(keys))[places]
+    first, end = first_rows[places], np.append(first_rows, len(keys))[1:][places]
     rows = int((end - first).sum())
     if repeats == "first" or not rows:
         return values.take(first), rows

@@ -66,8 +66,9 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     nbytes = edge_values_bytes(int(sizes.edges.max()), int(sizes.columns.max()))
     for task_counts in over_tasks(graph, "triad census", DirectionCounts(), [], [directions], nbytes):
         counts = SUM.combine([counts, task_counts])
-    (facts,) = graph.executor.gather([graph.executor.submit("triads", _facts, data.neighbours)])
-    return _census(counts.tolist(), *facts, graph.vertices + isolated)
+    facts = graph.executor.gather([graph.executor.submit("triads", _facts, data.neighbours)])
+    pairs, single_arcs, mutual = facts[0]
+    return _census(counts.tolist(), pairs, single_arcs, mutual, graph.vertices + isolated)
 
 
 def _facts(neighbours: Array) -> tuple[Counter[str], int, int]:

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "estimate", "prepare", "triangle_count"]
 
+VALUE_BYTES = 8
+"""Most bytes of a weight, direction or value of a column that is kept for an edge."""
+
 
 @said_in_one_line
 def triangle_count(
@@ -376,10 +379,11 @@ def estimate(
 def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
     """Prepare a graph, with the weights and directions that the call keeps."""
     executor, source, attributes = call.limited(), call.source, call.attributes
+    nbytes = VALUE_BYTES * (len(call.columns) + bool(attributes))
     if not attributes or isinstance(source, SavedGraph):
-        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes))
+        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes), nbytes)
     source = in_memory(executor, source)
-    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster)
+    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, kept=nbytes)
     call.tracker("attributes", 0, 1)
     kept = edge_attributes(graph.executor, graph.prepared, graph.blocks, source, attributes)
     return replace(graph, prepared=replace(graph.prepared, attributes=kept))
@@ -398,10 +402,12 @@ def _prepared_graph(
     progress: Tracker,
     cluster: ClusterRun | None = None,
     attributes: bool = False,
+    kept: int = 0,
 ) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
-    For a saved graph, read its blocks and, with `attributes`, its weights and directions.
+    For a saved graph, read its blocks and, with `attributes`, its weights and directions. Tasks are planned with the
+    bytes that are `kept` for each edge.
     """
     if isinstance(source, SavedGraph):
         executor = choose(executor, options).for_edges(source.manifest.edges).executor
@@ -411,7 +417,7 @@ def _prepared_graph(
         prepared, blocks = prepare_in_one_call(cluster.executor, source, options, cluster.limits, progress)
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
-        prepared = prepare_edges(executor, source, options, progress)
+        prepared = prepare_edges(executor, source, options, progress, kept=kept)
         plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
         executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)

@@ -353,6 +353,24 @@ def test_rows_come_in_ranges_where_memory_is_short(monkeypatch, tmp_path, plan):
         dasktc.prepare(tmp_path / "a.csv", **options | {"duplicates": None})
 
 
+def test_tasks_are_planned_with_the_values_of_their_edges():
+    """Within a memory in which edges alone are one block, they are several with weights, or with a column."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.integers(0, 5000, (200_000, 2)), columns=["a", "b"]).assign(w=rng.random(200_000))
+    keep = dict(weight="w", directed=True, duplicates="last")
+    here = dasktc.prepare(frame, **keep, threads=1)
+    with (
+        dasktc.prepare(frame, memory="6MB") as plain,
+        dasktc.prepare(frame, memory="6MB", **keep) as weighted,
+        dasktc.prepare(frame, memory="6MB", edge_columns={"w": "max"}) as surveyed,
+    ):
+        assert plain.plan.parts == 1 < weighted.plan.parts == surveyed.plan.parts
+        expected = here.clustering("w")
+        pd.testing.assert_series_equal(weighted.clustering("w"), expected, rtol=1e-12)
+        assert weighted.triad_census() == here.triad_census()
+        assert surveyed.survey(lambda batch: len(batch["w_uv"]), ["w"]) == int(here.triangle_count())
+
+
 def test_sums_do_not_depend_on_the_order_in_which_tasks_end(client):
     frame = random_rows(8)
     options = keywords(weight="w", duplicates="last", partition="hash2d", parts=4, client=client, distribute="always")

@@ -29,6 +29,7 @@ __all__ = [
     "support_bytes",
     "times_bytes",
     "visit_bytes",
+    "visit_of_values_bytes",
 ]
 
 # hub
@@ -153,6 +154,11 @@ def edge_values_bytes(edges: int, columns: int) -> int:
     counters, and three sums with those of its side.
     """
     return 16 * edges + 80 * columns
+
+
+def visit_of_values_bytes(edges: int, columns: int, parts: int) -> int:
+    """Bytes of a visit beside blocks and values: `edge_values_bytes`, and a number of every vertex and of the sides."""
+    return edge_values_bytes(edges, columns) + (72 + 8 * parts) * columns
 
 
 def times_bytes(columns: int) -> int:

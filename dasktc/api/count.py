@@ -282,14 +282,14 @@ def prepare(
     options = Options.by(method, backend, memory)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
     repeats = repeats_of(edge_columns)
-    kept = {
+    requests = {
         "weight": weight is not None,
         "directed": directed,
         "edge_columns": repeats,
         "vertices": vertices is not None,
     }
-    if any(kept.values()):
-        options = on_cpu(options, [name for name, is_kept in kept.items() if is_kept])
+    if any(requests.values()):
+        options = on_cpu(options, [name for name, is_given in requests.items() if is_given])
     check_keywords(run=run, progress=progress)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
@@ -379,14 +379,14 @@ def estimate(
 def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
     """Prepare a graph, with the weights and directions that the call keeps."""
     executor, source, attributes = call.limited(), call.source, call.attributes
-    nbytes = VALUE_BYTES * (len(call.columns) + bool(attributes))
+    value_bytes = VALUE_BYTES * (len(call.columns) + bool(attributes))
     if not attributes or isinstance(source, SavedGraph):
-        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes), nbytes)
+        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes), value_bytes)
     source = in_memory(executor, source)
-    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, kept=nbytes)
+    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, value_bytes=value_bytes)
     call.tracker("attributes", 0, 1)
-    kept = edge_attributes(graph.executor, graph.prepared, graph.blocks, source, attributes)
-    return replace(graph, prepared=replace(graph.prepared, attributes=kept))
+    edge_values = edge_attributes(graph.executor, graph.prepared, graph.blocks, source, attributes)
+    return replace(graph, prepared=replace(graph.prepared, attributes=edge_values))
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
@@ -402,12 +402,12 @@ def _prepared_graph(
     progress: Tracker,
     cluster: ClusterRun | None = None,
     attributes: bool = False,
-    kept: int = 0,
+    value_bytes: int = 0,
 ) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
     For a saved graph, read its blocks and, with `attributes`, its weights and directions. Tasks are planned with the
-    bytes that are `kept` for each edge.
+    `value_bytes` that are kept for each edge.
     """
     if isinstance(source, SavedGraph):
         executor = choose(executor, options).for_edges(source.manifest.edges).executor
@@ -417,7 +417,7 @@ def _prepared_graph(
         prepared, blocks = prepare_in_one_call(cluster.executor, source, options, cluster.limits, progress)
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
-        prepared = prepare_edges(executor, source, options, progress, kept=kept)
+        prepared = prepare_edges(executor, source, options, progress, value_bytes=value_bytes)
         plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
         executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)

@@ -262,13 +262,13 @@ def _with_column(source: Any, data: Source, options: ReadOptions, name: str) -> 
 # weights and directions
 
 
-def on_cpu(options: Options, kept: Sequence[str]) -> Options:
+def on_cpu(options: Options, names: Sequence[str]) -> Options:
     """Return the options with the CPU as backend, where options by these names keep more than edges; refuse a GPU."""
     if options.backend == "cuda":
+        verb = "is" if len(names) == 1 else "are"
         raise InputError(
-            f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} given, but {option('backend', 'cuda')} has the "
-            "blocks on a GPU: the CPU visits triangles with weights, directions or columns; leave it out, or take "
-            f"{advice(backend='cpu')}"
+            f"{' and '.join(names)} {verb} given, but {option('backend', 'cuda')} has the blocks on a GPU: the CPU "
+            f"visits triangles with weights, directions or columns; leave it out, or take {advice(backend='cpu')}"
         )
     return replace(options, backend="cpu")
 

@@ -99,7 +99,7 @@ class Limits:
         splits.
     times : float
         The kernel's time relative to the usual kernel.
-    kept : int
+    value_bytes : int
         Bytes of values that are kept for each edge beside the blocks, and that visits of triangles take.
     """
 
@@ -114,7 +114,7 @@ class Limits:
     column_parts: int | None = None
     rates: Rates | None = None
     times: float = 1.0
-    kept: int = 0
+    value_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import numpy as np
 from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_frames import reals, refuse_series, vertex_answer
 from dasktc.backends.cpu.sizes import edge_values_bytes
-from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
@@ -167,14 +167,15 @@ def _visited(
     from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
 
     sums, wedges = {side: np.zeros(size) for side, size, _ in sides}, 0
+    of_index, of_table, of_stream = map(aligned, values)
 
     def visit(task: BlockTask) -> tuple[list[Array], int]:
-        return edge_values.sums(task, (values[0], values[1], values[2]))
+        return edge_values.sums(task, (of_index, of_table, of_stream))
 
-    for of_roles, part_wedges in in_halves(visit, task_of(replace(job, cut="rows"), index, table, stream), job):
+    for role_sums, part_wedges in in_halves(visit, task_of(replace(job, cut="rows"), index, table, stream), job):
         wedges += part_wedges
-        for (side, *_), of_role in zip(sides, of_roles, strict=True):
-            sums[side][: len(of_role)] += of_role
+        for (side, *_), addend in zip(sides, role_sums, strict=True):
+            sums[side][: len(addend)] += addend
     numbers = {side: number for side, _, number in sides}
     record = Record(job, TaskCount(0, wedges, probes=0), worker="")
     return [*({(0, numbers[side]): sums[side]} for side in sorted(sums)), record]
@@ -193,13 +194,13 @@ def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array) -> 
     """Divide the sums of vertices by the number of pairs of neighbours, or of arcs."""
     coefficients = np.zeros(neighbours.shape[1])
     while sums:
-        of_side, numbering = added_in_order(sums.pop(0)), numberings.pop(0)
+        side_sums, numbering = added_in_order(sums.pop(0)), numberings.pop(0)
         if isinstance(numbering, tuple):
             first, stride = numbering
-            target = coefficients[first::stride][: len(of_side)]  # a block may have one more row, without edges
-            target += of_side[: len(target)]
+            target = coefficients[first::stride][: len(side_sums)]  # a block may have one more row, without edges
+            target += side_sums[: len(target)]
         else:
-            coefficients[numbering] += of_side
+            coefficients[numbering] += side_sums
     for first in range(0, len(coefficients), CHUNK):
         part = coefficients[first : first + CHUNK]
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -41,7 +41,7 @@ def test_scratch_includes_a_visit_of_the_values_that_are_kept(edges, roles):
     """A single block has one array of values, a triple of several three; a block ahead brings its own."""
     options = Options(backend="cpu", kernel="merge", partition="hash2d", reorder="degree")
     task, values = TaskSize(10**6, 10**6, 10**6, 1000, parts=4), 8 * 10**6
-    alone, beside = (scratch_of(options, edges, memory, kept=8)(task) for memory in (None, 1 << 20))
+    alone, beside = (scratch_of(options, edges, memory, value_bytes=8)(task) for memory in (None, 1 << 20))
     assert alone == roles * values + visit_of_values_bytes(10**6, 1000, 4)
     assert beside - alone == (0 if roles == 1 else values + 4 * 10**6 + 8 * 1001)
-    assert scratch_of(options, edges, None, kept=0)(task) < alone
+    assert scratch_of(options, edges, None, value_bytes=0)(task) < alone

@@ -237,7 +237,7 @@ MUTANTS = [
     Mutant("values-order", "_merged_nodes", "nodes.pop((level, number ^ 1), None)", "nodes.pop((level, number + 1), None)", "questions/test_sums.py", "whatever_order"),
     Mutant("values-rows", "refuse_lost_rows", "rows != expected * len(partition.layout.families)", "False", "pipeline/test_attributes.py", "changes_between"),
     Mutant("values-ranges", "_ranges", "        rows *= 1 if partition.layout.graph.ordered else 2", "        rows = 1", "pipeline/test_attributes.py", "come_in_ranges"),
-    Mutant("values-planned", "_with_visits", "    if not kept:", "    if True:", "planning/test_scratch.py", "values_that_are_kept"),
+    Mutant("values-planned", "_with_visits", "    if not value_bytes:", "    if True:", "planning/test_scratch.py", "values_that_are_kept"),
     Mutant("values-family", "_neighbours", "        if place[1] < width:", "        if True:", "pipeline/test_attributes.py", "answers_as_networkx"),
     Mutant("values-none", "_values", "if data.largest == 0 and graph.edges:", "if data.largest == 0:", "pipeline/test_attributes.py", "loops_alone"),
     # readers and writers

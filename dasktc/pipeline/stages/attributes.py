@@ -263,11 +263,11 @@ def neighbours_of_block(block: OrientedCSR, directions: Array, columns: int) -> 
         it only, and in both directions.
     """
     rows = np.arange(block.rows).repeat(np.diff(block.offsets))
-    of_rows, of_columns = (
+    row_counts, column_counts = (
         np.bincount(directions.astype(np.int64) * size + ends, minlength=4 * size).reshape(4, size)
         for ends, size in ((rows, block.rows), (block.columns, columns))
     )
-    return np.concatenate([of_rows[[ALONG, AGAINST, 3]], of_columns[[AGAINST, ALONG, 3]]], axis=1)
+    return np.concatenate([row_counts[[ALONG, AGAINST, 3]], column_counts[[AGAINST, ALONG, 3]]], axis=1)
 
 
 def no_neighbours(vertices: int) -> Array:
@@ -278,13 +278,13 @@ def no_neighbours(vertices: int) -> Array:
 def add_neighbours(total: Array, part: tuple[Array, int, Numbering, Numbering]) -> Array:
     """Add neighbours in a block, given with its number of rows and the ids of rows and columns, to those in others."""
     counts, rows, *numberings = part
-    for of_side, numbering in zip((counts[:, :rows], counts[:, rows:]), numberings, strict=True):
+    for side_counts, numbering in zip((counts[:, :rows], counts[:, rows:]), numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
-            target = total[:, first::stride][:, : of_side.shape[1]]  # a block may have one more row, without edges
-            target += of_side[:, : target.shape[1]]
+            target = total[:, first::stride][:, : side_counts.shape[1]]  # a block may have one more row, without edges
+            target += side_counts[:, : target.shape[1]]
         else:
-            total[:, numbering] += of_side
+            total[:, numbering] += side_counts
     return total
 
 

@@ -241,15 +241,15 @@ def candidates(
         ids do not tell the direction of an edge, there is a code for both.
     """
     a, b = (place.take(vertices.dense(frame[end])).astype(np.int64) for end in ("src", "dst"))
-    sources, targets, against = np.maximum(a, b), np.minimum(a, b), a < b
+    sources, targets, reverse_mask = np.maximum(a, b), np.minimum(a, b), a < b
     columns = () if values is None else (values(frame["weight"]),)
     layout, ranges = deal.layout, len(deal.sources)
     if layout is None or not layout.graph.ordered:
         sources, targets = np.stack([a, b], axis=1).ravel(), np.stack([b, a], axis=1).ravel()
-        against, columns = np.arange(len(sources)) & 1 > 0, tuple(column.repeat(2) for column in columns)
+        reverse_mask, columns = np.arange(len(sources)) & 1 > 0, tuple(column.repeat(2) for column in columns)
     codes = pack(sources, targets, deal.shift)
     codes <<= 1
-    codes |= against
+    codes |= reverse_mask
     rows = codes, *columns
     if deal.blocks * ranges == 1:
         return [rows]
@@ -322,8 +322,8 @@ def places_among(block_keys: Array, keys: Array, name: str, block: OrientedCSR) 
     if len(block_keys) == len(keys) and np.array_equal(block_keys, keys):
         return slice(None)
     places = keys.searchsorted(block_keys)
-    if has_no_row := int((keys.take(places, mode="clip") != block_keys).sum() if len(keys) else len(block_keys)):
-        raise lost_rows(f"{name}: {plural(has_no_row, 'edge')} of block {block.place} have no row")
+    if count := int((keys.take(places, mode="clip") != block_keys).sum() if len(keys) else len(block_keys)):
+        raise lost_rows(f"{name}: {plural(count, 'edge')} of block {block.place} have no row")
     return places
 
 

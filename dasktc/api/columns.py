@@ -9,13 +9,11 @@ from typing import Any
 from dasktc.api.opener import Call
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.options import Options
 from dasktc.pipeline.columns import edge_column
 from dasktc.pipeline.stages.columns import REPEATS, Columns, Repeats
 from dasktc.questions.vertex_columns import vertex_columns
-from dasktc.wording import advice, option
 
-__all__ = ["on_cpu", "repeats_of", "with_columns"]
+__all__ = ["repeats_of", "with_columns"]
 
 
 def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[str, Repeats | None]:
@@ -33,21 +31,6 @@ def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[st
                 "these"
             )
     return choices
-
-
-def on_cpu(options: Options, edges: bool) -> Options:
-    """Return the options with the CPU as backend; refuse where columns are not kept."""
-    if options.backend == "cuda":
-        raise InputError(
-            f"columns of edges or vertices are given, and {option('backend', 'cuda')} has its blocks on a GPU: surveys "
-            f"visit triangles on the CPU; leave it out, or take {advice(backend='cpu')}"
-        )
-    if edges and options.memory is not None:
-        raise InputError(
-            f"edge_columns is given, and {option('memory', options.memory)} may keep parts of the graph in files: "
-            "columns of edges are kept in the memory of the process or of workers; leave it out"
-        )
-    return replace(options, backend="cpu")
 
 
 def with_columns(

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dasktc.api.columns import on_cpu, repeats_of, with_columns
+from dasktc.api.columns import repeats_of, with_columns
 from dasktc.api.distribution import ClusterRun, distribution_of
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.api.opener import Call, in_one_process, opened, read_options, within_free_memory
+from dasktc.api.opener import Call, on_cpu, opened, read_options, within_free_memory
 from dasktc.api.repeat import repeating
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -43,7 +43,7 @@ from dasktc.options import (
     check_keywords,
     weight_name,
 )
-from dasktc.pipeline.attributes import attach, read_rows
+from dasktc.pipeline.attributes import edge_attributes, in_memory
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.pipeline.stages.columns import Repeats
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
 
 __all__ = ["build", "estimate", "prepare", "triangle_count"]
+
+VALUE_BYTES = 8
+"""Most bytes of a weight, direction or value of a column that is kept for an edge."""
 
 
 @said_in_one_line
@@ -260,9 +263,9 @@ def prepare(
         Keep columns of vertices: ids are the column "vertex", else the index. Every vertex of the graph needs a row and
         values; others are left out.
 
-    Weights and directions are kept only in the memory of this process: they are refused with a client, with `memory`,
-    and with backend="cuda". Columns are kept on workers, too, and refused within `memory` (columns of edges) and with
-    backend="cuda"; a saved graph has none.
+    Weights, directions and columns are kept beside the blocks, in this process, on workers, or within `memory`. Their
+    triangles are visited on the CPU, so backend="cuda" is refused. A saved graph has its weights and directions, and no
+    columns.
 
     Returns
     -------
@@ -281,11 +284,15 @@ def prepare(
     options = Options.by(method, backend, memory)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
     repeats = repeats_of(edge_columns)
-    if repeats or vertices is not None:
-        options = on_cpu(options, bool(repeats))
+    requests = {
+        "weight": weight is not None,
+        "directed": directed,
+        "edge_columns": repeats,
+        "vertices": vertices is not None,
+    }
+    if any(requests.values()):
+        options = on_cpu(options, [name for name, is_given in requests.items() if is_given])
     check_keywords(run=run, progress=progress)
-    if attributes:
-        options = in_one_process(attributes, options)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     with opened("prepare", source, place, options, reading, run, progress, attributes, repeats) as call:
@@ -424,13 +431,15 @@ def _estimate_sample(
 
 def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
     """Prepare a graph, with the weights and directions that the call keeps."""
-    executor, attributes = call.limited(), call.attributes
-    if not attributes or isinstance(call.source, SavedGraph):
-        return _prepared_graph(executor, call.source, call.options, call.tracker, cluster, bool(attributes))
-    rows, frames = read_rows(executor, call.source)
-    graph = _prepared_graph(executor, rows, call.options, call.tracker, cluster)
-    columns = attach(executor, graph.prepared, graph.blocks, frames, attributes)
-    return replace(graph, prepared=replace(graph.prepared, attributes=columns))
+    executor, source, attributes = call.limited(), call.source, call.attributes
+    value_bytes = VALUE_BYTES * (len(call.columns) + bool(attributes))
+    if not attributes or isinstance(source, SavedGraph):
+        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes), value_bytes)
+    source = in_memory(executor, source)
+    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, value_bytes=value_bytes)
+    call.tracker("attributes", 0, 1)
+    edge_values = edge_attributes(graph.executor, graph.prepared, graph.blocks, source, attributes)
+    return replace(graph, prepared=replace(graph.prepared, attributes=edge_values))
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
@@ -446,10 +455,12 @@ def _prepared_graph(
     progress: Tracker,
     cluster: ClusterRun | None = None,
     attributes: bool = False,
+    value_bytes: int = 0,
 ) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
-    For a saved graph, read its blocks and, with `attributes`, its weights and directions.
+    For a saved graph, read its blocks and, with `attributes`, its weights and directions. Tasks are planned with the
+    `value_bytes` that are kept for each edge.
     """
     if isinstance(source, SavedGraph):
         executor = choose(executor, options).for_edges(source.manifest.edges).executor
@@ -459,7 +470,7 @@ def _prepared_graph(
         prepared, blocks = prepare_in_one_call(cluster.executor, source, options, cluster.limits, progress)
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
-        prepared = prepare_edges(executor, source, options, progress)
+        prepared = prepare_edges(executor, source, options, progress, value_bytes=value_bytes)
         plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
         executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)

@@ -758,7 +758,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError, CountError
-            As `triangles`. Or the graph has no weights of that name, or the largest is 0.
+            As `triangles`. Or the graph has no weights of that name, the largest is 0, or a task with numbers of its
+            edges does not fit a worker.
 
         Examples
         --------
@@ -892,7 +893,7 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph was prepared without directions.
+            The graph was prepared without directions, or a task with numbers of its edges does not fit a worker.
         CountError
             A check failed: there is no result.
 

@@ -1,7 +1,7 @@
 """NetworkX backend: `nx.triangles(G, backend="dasktc")` and related functions return NetworkX's own results.
 
-Calls run on the workers of the active Dask client. Without a client they run in this process, and so do those that need
-one process (weights, directions, squares, cores and trusses). A graph is converted to pairs of node positions and
+Calls run on the workers of the active Dask client. Without a client they run in this process, and so do those about
+weights, directions, squares, cores and trusses. A graph is converted to pairs of node positions and
 prepared once for each kind of question; NetworkX caches the converted graph until the original changes. Unsupported
 calls raise NotImplementedError, because NetworkX does not always ask `can_run`, and falls back to its own
 implementation only on this error. The log "dasktc" gives the reason once, because NetworkX discards the answer of

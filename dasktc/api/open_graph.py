@@ -61,7 +61,7 @@ def open_graph(
     ------
     InputError
         There is no saved graph; it is damaged or of a newer format; a file of it cannot be read; there is too little
-        memory; or it has weights or directions, which only this process can hold, and a cluster is to hold the graph.
+        memory; or it has weights or directions, whose triangles the CPU visits, and a GPU is to hold the graph.
     ClusterError
         The cluster does not answer or has no workers.
 

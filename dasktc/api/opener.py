@@ -36,7 +36,7 @@ from dasktc.registry import KERNELS, check_choice
 from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import advice, option
 
-__all__ = ["Call", "as_source", "enter", "in_one_process", "opened", "read_options", "within_free_memory"]
+__all__ = ["Call", "as_source", "enter", "on_cpu", "opened", "read_options", "within_free_memory"]
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
@@ -141,11 +141,8 @@ def opened(
                 attributes = _saved_attributes(data, attributes)
             options = fitted(data, options)
         if attributes:
-            options = in_one_process(attributes, options)
+            options = on_cpu(options, [name for name in ("weight", "directed") if getattr(attributes, name)])
         in_process = threads_here(place, options.backend) > 0
-        if attributes and not in_process:
-            remedy = f"leave it out, or pass {advice(threads=1)} or more"
-            raise _not_here(attributes, "a cluster is to prepare the graph", remedy)
         with showing(progress, asked=question, source=data.name) as tracker, ExitStack() as connection:
             executor, reason = enter(connection, connect(place, options.backend, run)), ""
             # Choose the backend: the CPU where a source is too small for a GPU of this process.
@@ -272,21 +269,15 @@ def _with_column(source: Any, data: Source, options: ReadOptions, name: str) -> 
 # weights and directions
 
 
-def in_one_process(attributes: AttributeOptions, options: Options) -> Options:
-    """Return the options with the CPU as backend; refuse options that keep a graph outside this process's memory."""
-    if options.memory is not None:
-        fact = f"{option('memory', options.memory)} may keep parts of the graph in files"
-        raise _not_here(attributes, fact, "leave it out")
+def on_cpu(options: Options, names: Sequence[str]) -> Options:
+    """Return the options with the CPU as backend, where options by these names keep more than edges; refuse a GPU."""
     if options.backend == "cuda":
-        raise _not_here(attributes, f"{option('backend', 'cuda')} has its blocks on a GPU", "leave it out")
+        verb = "is" if len(names) == 1 else "are"
+        raise InputError(
+            f"{' and '.join(names)} {verb} given, but {option('backend', 'cuda')} has the blocks on a GPU: the CPU "
+            f"visits triangles with weights, directions or columns; leave it out, or take {advice(backend='cpu')}"
+        )
     return replace(options, backend="cpu")
-
-
-def _not_here(attributes: AttributeOptions, fact: str, remedy: str) -> InputError:
-    names = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
-    return InputError(
-        f"{names} is given, but {fact}: weights and directions are kept in one process's memory; {remedy}"
-    )
 
 
 def _saved_attributes(graph: SavedGraph, attributes: AttributeOptions) -> AttributeOptions:

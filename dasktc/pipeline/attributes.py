@@ -1,51 +1,46 @@
-"""Edge weights and directions, kept in arrays parallel to each block's columns, for graphs prepared in one process.
+"""Edge weights and directions, kept beside the blocks of a graph, wherever these are.
 
-The rows of a source are read once, with their weights. Their ends go through the same stages as those of any graph.
-Each row's key, in the ids of the blocks, is then sorted together with its direction and weight: the rows of one edge
-become neighbours, are combined, and the result is stored at the edge's position in each block. A direction is a bit: of
-an edge (u, v) of a block 1 says u → v, 2 says v → u, 3 both.
-
-A weight is stored as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
-weights is a product of such roots (Onnela et al., Physical Review E 71, 065103, 2005). The roots of both directions are
-added: the sum over the eight directed triangles of three vertices is a product of such sums (Fagiolo, Physical Review E
-76, 026107, 2007).
+The rows of a source are read once more, with their weights (`pipeline.columns`). Each block combines the rows of its
+own edges to arcs (`pipeline.stages.attributes`). The largest weight of all then makes roots of the weights, and the
+directions give each vertex's numbers of neighbours.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dasktc.errors import shown
-from dasktc.executors.base import CPU, Executor, starmap
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Executor, Fold, starmap
+from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
-from dasktc.options import AttributeOptions
-from dasktc.pipeline.build_blocks import Blocks
+from dasktc.options import AttributeOptions, format_size
+from dasktc.pipeline.build_blocks import Blocks, GridPartition
+from dasktc.pipeline.columns import over_blocks, read_rows, refuse_lost_rows
+from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages import attributes
-from dasktc.pipeline.stages.edge_keys import shift_of, unpack
-from dasktc.pipeline.stages.orient import inverse
+from dasktc.pipeline.stages.orient import total
 from dasktc.pipeline.stages.read import judged
+from dasktc.wording import advice, plural
 
-__all__ = ["attach", "read_rows"]
+__all__ = ["edge_attributes", "in_memory"]
 
 Frame = Any
+STAGE = "attributes"
+LOOP_BYTES = 100
+"""Bytes for each row of a loop while the largest weight of loops is found."""
 
 
-def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
-    """Read all rows of a source, with their weights.
-
-    Returns
-    -------
-    source : Source
-        The same source without weights; its parts are the rows in memory.
-    frames : list of DataFrame
-        "src", "dst", and "weight" where there are any.
-    """
+def in_memory(executor: Executor, source: Source) -> Source:
+    """Read all rows of a source whose graph is in this process's memory, so that no file is read twice."""
+    if not answers_of(executor).in_one_memory:
+        return source
     upstream = upstream_of(executor, source.parts)
     calls = [
         (part, dependency, runs_of(len(upstream))) for part, dependency in zip(source.parts, upstream, strict=True)
@@ -54,57 +49,98 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
         starmap(executor, "read-rows", attributes.read_part, calls)
     )
     reading = judged(source, source.parts, [notes for _, notes in results if notes is not None])
-    frames = [frame for frame, _ in results]
-    parts = tuple(attributes.ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
-    return replace(source, parts=parts, weight=None, reading=reading), frames
+    parts = tuple(attributes.ReadPart(frame, source.ids) for frame, _ in results)
+    return replace(source, parts=parts, reading=reading)
 
 
-def attach(
-    executor: Executor, prepared: Prepared, blocks: Blocks, frames: list[Frame], options: AttributeOptions
+def edge_attributes(
+    executor: Executor, prepared: Prepared, blocks: Blocks, source: Source, options: AttributeOptions
 ) -> attributes.EdgeAttributes:
-    """Combine the rows of each edge, and store its weight and direction beside the blocks.
+    """Combine the rows of each edge, and keep its weight and direction beside the blocks.
 
     Parameters
     ----------
     executor : Executor
-        Of this process.
     prepared : Prepared
     blocks : dict of (i, j) to handle of OrientedCSR
-    frames : list of DataFrame
-        As `read_rows` returns them; the list is emptied.
+    source : Source
+        The graph's source, opened with the weights.
     options : AttributeOptions
 
     Raises
     ------
     InputError
-        Rows give one edge different weights, and no option says how to combine them.
+        Rows give one edge different weights, and no option says how to combine them; the loops do not fit the memory;
+        or vertices are in shards.
     CountError
-        The rows and the blocks do not have the same edges.
+        The source has changed since it was prepared.
     """
-    vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
-    shift, has_weights = shift_of(len(order)), options.weight is not None
-    loops = attributes.largest_loop(frames, options) if has_weights else -np.inf
-    place = inverse(order, CPU)
-    rows = executor.gather(executor.map("attributes", attributes.coded, frames, vertices, place, shift, options))
-    codes, weights = attributes.joined_rows(rows, has_weights)
-    rows.clear()
-    codes, weights, clash = attributes.distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
-    if clash is not None:
-        ends = vertices.external(np.sort(order[list(unpack(codes[clash[0]] >> 1, shift))])).tolist()
-        if prepared.source.labels is not None:
-            ends = prepared.source.labels.of(ends)
-        raise attributes.differing_weights(" and ".join(map(shown, ends)), *clash[1:])
-    largest = max(loops, float(weights.max(initial=-np.inf))) if has_weights else 1.0
-    keys, directions, roots = attributes.by_edge(codes, weights, largest, options.directed)
-    if len(keys) != prepared.graph.edges:
-        raise attributes.lost_edges(len(keys), prepared.graph.edges)
-    neighbours = attributes.directed_neighbours(keys, directions, shift, len(order)) if options.directed else None
-    edge_attributes = attributes.EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
-    for name, handle in blocks.items():
-        (block,) = executor.gather([handle])
-        places, swap_mask = attributes.places_in(block, keys, shift)
-        if roots is not None:
-            edge_attributes.roots[name] = roots[places]
-        if directions is not None:
-            edge_attributes.directions[name] = attributes.turned(directions[places], swap_mask)
-    return edge_attributes
+    is_weighted = options.weight is not None
+    frames, loop_frames = read_rows(executor, prepared, source, attributes.read_arcs, is_weighted)
+    loops = _largest_loop(executor, prepared, loop_frames, options) if is_weighted else -np.inf
+    values = np.asarray if is_weighted else None
+    arcs, facts = over_blocks(executor, prepared, blocks, frames, values, _arcs_and_facts, options)
+    clashes = [fact.clash for fact in facts if fact.clash is not None]
+    if clashes:
+        raise _differing_weights(executor, prepared, min(clashes, key=lambda clash: (max(clash[:2]), min(clash[:2]))))
+    refuse_lost_rows(prepared, sum(fact.rows for fact in facts))
+    largest = max([loops, *(fact.largest for fact in facts)]) if is_weighted else 1.0
+    places = list(arcs)
+    roots, directions, neighbours = list[Any](), list[Any](), None
+    if is_weighted:
+        roots = executor.map(STAGE, attributes.roots_of, [arcs[place] for place in places], largest)
+    if options.directed:
+        directions = executor.map(STAGE, attributes.directions_of, [arcs[place] for place in places])
+        neighbours = _neighbours(executor, prepared, blocks, dict(zip(places, directions, strict=True)))
+    arcs.clear()
+    executor.wait([*roots, *directions, *([neighbours] if options.directed else [])])
+    return attributes.EdgeAttributes(
+        options.weight,
+        options.directed,
+        largest,
+        dict(zip(places, roots, strict=False)),
+        dict(zip(places, directions, strict=False)),
+        neighbours,
+    )
+
+
+def _arcs_and_facts(*args: Any) -> Measured:
+    return Measured(*attributes.arcs_of_block(*args))
+
+
+def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], options: AttributeOptions) -> float:
+    memory, nbytes = answers_of(executor).call_bytes, LOOP_BYTES * prepared.loops
+    if memory is not None and nbytes > memory:
+        raise InputError(
+            f"{plural(prepared.loops, 'loop takes', 'loops take')} {format_size(nbytes)} while the largest weight is "
+            f"found, more than the {format_size(memory)} of one call; drop them, or raise {advice('memory')}"
+        )
+    (largest,) = executor.gather([executor.submit(STAGE, attributes.largest_loop, frames, options)])
+    return float(largest)
+
+
+def _differing_weights(executor: Executor, prepared: Prepared, clash: tuple[int, int, float, float]) -> InputError:
+    source, target, *weights = clash
+    call = _caller_ids, prepared.vertices, prepared.graph.order.whole, [source, target]
+    (ends,) = executor.gather([executor.submit(STAGE, *call)])
+    if prepared.source.labels is not None:
+        ends = prepared.source.labels.of(ends)
+    return attributes.differing_weights(" and ".join(map(shown, ends)), *weights)
+
+
+def _caller_ids(vertices: Any, order: Any, ids: list[int]) -> list[Any]:
+    return list(vertices.external(np.sort(order[ids])).tolist())
+
+
+def _neighbours(executor: Executor, prepared: Prepared, blocks: Blocks, directions: dict[Any, Any]) -> Any:
+    """Count each vertex's neighbours by direction, in the blocks that have every edge once; return a handle."""
+    partition, plan, sizes = prepared.partition, prepared.plan, prepared.sizes
+    width = partition.layout.families[0].parts if isinstance(partition, GridPartition) else 1  # (p, 0) has local rows
+    inputs = []
+    for place in sorted(blocks):
+        if place[1] < width:
+            call = attributes.neighbours_of_block, blocks[place], directions[place], int(sizes.columns[place])
+            numberings = [partition.numbering(side) for side in plan.scheme.sides(plan.parts, place)]
+            inputs.append([executor.submit(STAGE, *call), int(sizes.rows[place]), *numberings])
+    fold = Fold(partial(attributes.no_neighbours, plan.vertices), attributes.add_neighbours, total)
+    return executor.fold(STAGE, fold, inputs)

@@ -128,6 +128,7 @@ def prepare_edges(
     progress: Progress = silent,
     limits: Limits | None = None,
     planned_for: str | None = None,
+    value_bytes: int = 0,
 ) -> Prepared:
     """Run the stages up to the plan: read, canonical, orient, reorder, plan.
 
@@ -142,6 +143,8 @@ def prepare_edges(
         Limits of the workers that the plan is for, where these are not the executor's.
     planned_for : str, optional
         The backend of those workers; default: the options' backend.
+    value_bytes : int
+        Bytes of values that will be kept for each edge beside the blocks.
     """
     tracker = tracker_of(progress)
     tell_scheduler(tracker, executor)
@@ -173,7 +176,7 @@ def prepare_edges(
         call_memory = None if planned_for else plane.stage_memory
 
         def cut(options: Options) -> bool:
-            numbers = limits or limits_of(executor, options)
+            numbers = replace(limits or limits_of(executor, options), value_bytes=value_bytes)
             has_file = options.assign_file is not None and options.parts != 1
             return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
 
@@ -185,7 +188,7 @@ def prepare_edges(
         graph = plane.reorder(graph, order, shift)
         # 5. Choose scheme, n and m, and project bytes.
         tracker("plan", 0, 1)
-        limits = limits or limits_of(executor, options)
+        limits = replace(limits or limits_of(executor, options), value_bytes=value_bytes)
         shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
         if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
             external_ids = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names

@@ -99,6 +99,8 @@ class Limits:
         splits.
     times : float
         The kernel's time relative to the usual kernel.
+    value_bytes : int
+        Bytes of values that are kept for each edge beside the blocks, and that visits of triangles take.
     """
 
     workers: int
@@ -112,6 +114,7 @@ class Limits:
     column_parts: int | None = None
     rates: Rates | None = None
     times: float = 1.0
+    value_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from dasktc.backends import lean_kernel, scratch_bytes
+from dasktc.backends.cpu.sizes import visit_of_values_bytes
 from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.options import Options
 from dasktc.planning.memory_model import Scratch
@@ -57,11 +58,11 @@ def plan_count(
         With the lean kernel, where the plan takes it and is for the options' backend.
     """
     backend = planned_for or options.chosen_backend
-    scratch = scratch_of(options, edges, memory_per_call, backend)
+    scratch = scratch_of(options, edges, memory_per_call, backend, limits.value_bytes)
     lean_name, lean_scratch = lean_kernel(backend), None
     if automatic and lean_name is not None:
         graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
-        lean_scratch = partial(scratch_bytes, backend, lean_name, graph=graph)
+        lean_scratch = _with_visits(partial(scratch_bytes, backend, lean_name, graph=graph), edges, limits.value_bytes)
     plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean_scratch)
     if plan.lean:
         reason = f"kernel {lean_name}: plain CSR and little else, for the faster kernel's tables do not fit"
@@ -107,8 +108,10 @@ def is_cut(
     return plan.parts > 1 or plan.splits > 1
 
 
-def scratch_of(options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None) -> Scratch:
-    """Make the function that returns a task's scratch bytes.
+def scratch_of(
+    options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None, value_bytes: int = 0
+) -> Scratch:
+    """Make the function that returns a task's scratch bytes, or what a visit of values of edges takes, if more.
 
     Out of core (`memory_per_call` is what one call may take) these include the block that is read ahead for the next
     task, unless all tasks have the same block, and are at least a slab of the block while it is built.
@@ -118,12 +121,26 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
     # where an edge is in several blocks, a block may have all edges and still be one of several
     repeats = not all(scheme.once for scheme in considered(options.partition))
 
-    def alone(task: TaskSize) -> int:
-        return scratch_bytes(backend, kernel, task, graph)
+    alone = _with_visits(partial(scratch_bytes, backend, kernel, graph=graph), edges, value_bytes)
 
     def beside_blocks(task: TaskSize) -> int:
-        block = BYTES_PER_EDGE * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * repeats) * (task.columns + 1)
+        block = (BYTES_PER_EDGE + value_bytes) * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * repeats) * (
+            task.columns + 1
+        )
         prefetch_bytes = block if repeats or task.block_edges < edges else 0
         return max(alone(task) + prefetch_bytes, min(block, (memory_per_call or 0) // 4))
 
     return alone if memory_per_call is None else beside_blocks
+
+
+def _with_visits(scratch: Scratch, edges: int, value_bytes: int) -> Scratch:
+    """Make the function that returns the larger one of a kernel's scratch and a visit's with its values."""
+    if not value_bytes:
+        return scratch
+
+    def larger(task: TaskSize) -> int:
+        roles = 1 if task.block_edges >= edges else 3
+        values = roles * value_bytes * task.block_edges
+        return max(scratch(task), values + visit_of_values_bytes(task.block_edges, task.columns, task.parts))
+
+    return larger

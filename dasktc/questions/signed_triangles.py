@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dasktc.backends.cpu.sizes import edge_values_bytes
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
@@ -60,7 +61,7 @@ def signed_triangles(graph: CountingContext, sign: str, progress: Progress | Non
     if column.categories is not None:
         raise InputError(f"column {shown(sign)} is text: signs are the numbers 1 and -1; map it to these")
     counts = np.zeros(len(KINDS), np.int64)
-    nbytes = 64 * int(graph.prepared.sizes.columns.max()) + 16 * int(graph.prepared.sizes.edges.max())
+    nbytes = edge_values_bytes(int(graph.prepared.sizes.edges.max()), int(graph.prepared.sizes.columns.max()))
     for task_counts in over_tasks(graph, "signed triangles", SignCounts(sign), [], [column], nbytes, progress):
         counts = SUM.combine([counts, task_counts])
     kind_counts = counts.tolist()

@@ -1,4 +1,9 @@
-"""Exact sums of what functions of surveys return: numbers, arrays, dicts and pandas objects of numbers."""
+"""Sums of what tasks return: exact ones of surveys, and reproducible ones of floats.
+
+Sums of surveys are of numbers, arrays, dicts and pandas objects of numbers; integers do not overflow. Sums of floats
+depend on the order in which they are added: `IN_ORDER` adds numbered arrays in one tree over their numbers, whatever
+order they come in.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,11 @@ import numpy as np
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 
-__all__ = ["SUM"]
+__all__ = ["IN_ORDER", "SUM", "added_in_order"]
+
+Array = Any
+Nodes = dict[tuple[int, int], Array]
+"""Sums by level and number: node k of a level is the sum of nodes 2·k and 2·k + 1 of the level below; inputs have 0."""
 
 BOUND = 1 << 62
 """Integers of an array are refused from here on: two below it cannot exceed 64 bits together."""
@@ -132,3 +141,35 @@ def _combined(results: list[Any]) -> Any:
 
 SUM = Fold(lambda: None, _plus, _combined)
 """Fold that adds up results; None where there was none."""
+
+
+def _no_nodes() -> Nodes:
+    return {}
+
+
+def _merged_nodes(parts: list[Nodes]) -> Nodes:
+    """Put nodes together, and add up siblings; a node is the same sum whatever came first."""
+    nodes: Nodes = {}
+    for part in parts:
+        for (level, number), array in part.items():
+            while (sibling := nodes.pop((level, number ^ 1), None)) is not None:
+                level, number, array = level + 1, number >> 1, sibling + array
+            nodes[level, number] = array
+    return nodes
+
+
+def _with_nodes(nodes: Nodes, more: Nodes) -> Nodes:
+    return _merged_nodes([nodes, more])
+
+
+def added_in_order(nodes: Nodes) -> Array:
+    """Add up the nodes that have no sibling, at least one, in the order of their numbers."""
+    first, *others = sorted(nodes, key=lambda node: node[1] << node[0])
+    total = nodes[first]
+    for node in others:
+        total = total + nodes[node]
+    return total
+
+
+IN_ORDER = Fold(_no_nodes, _with_nodes, _merged_nodes)
+"""Fold that adds up arrays {(0, k): array}, with k = 0, 1, ..., in an order that depends on their number alone."""

@@ -30,6 +30,7 @@ from dasktc.executors.progress.tracker import Progress, tracker_of
 from dasktc.options import format_size
 from dasktc.pipeline.stages.columns import Column, Columns
 from dasktc.pipeline.stages.shards import largest
+from dasktc.planning.memory_model import task_bytes
 from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice, option
@@ -308,8 +309,13 @@ def memory_beside(
     widths = [np.dtype(column.dtype).itemsize for column in vertices]
     sides = int(sizes.rows.max()) + 2 * int(sizes.columns.max())
     of_vertices = sum(widths) * (plan.vertices + sides) + 16 * sides
-    of_edges = 3 * sum(np.dtype(column.dtype).itemsize for column in edges) * int(sizes.edges.max())
-    kept = plan.bytes_per_task + of_vertices + of_edges
+    edge_width, blocks = sum(np.dtype(column.dtype).itemsize for column in edges), sizes.edges.size
+    of_edges = min(3, blocks) * edge_width * int(sizes.edges.max())
+    ahead = 0
+    if graph.answers.call_bytes is not None and blocks > 1:  # a block and its columns that are read ahead
+        ahead = int(plan.scheme.block_bytes(sizes).max()) + edge_width * int(sizes.edges.max())
+    block_bytes = int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, lambda task: 0).max())
+    kept = block_bytes + ahead + of_vertices + of_edges
     if kept + least > plan.memory:
         raise InputError(
             f"{question} needs {format_size(kept + least)} for a task at n = {plan.parts}, {format_size(of_vertices)} "

@@ -9,17 +9,24 @@ also visit pairs of edges). Types have the names of Holland and Leinhardt, as in
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dasktc.backends.cpu.sizes import edge_values_bytes
+from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
+from dasktc.executors.base import Fold
 from dasktc.options import whole_number
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG
+from dasktc.pipeline.stages.columns import Column
 from dasktc.pipeline.stages.orient import wedges_of
-from dasktc.questions.weighted_clustering import attributes_of, over_triples
+from dasktc.questions.sums import SUM
+from dasktc.questions.survey import TaskArrays, over_tasks
+from dasktc.questions.weighted_clustering import attributes_of
 from dasktc.wording import advice
 
 __all__ = ["TYPES", "triad_census"]
@@ -34,20 +41,40 @@ OPEN = {"oo": "021D", "ii": "021U", "io": "021C", "im": "111D", "mo": "111U", "m
 """Types of two edges by direction at their common vertex: o out of it, i into it, m mutual."""
 
 
+@dataclass(frozen=True)
+class DirectionCounts:
+    """The visitor that counts triangles by the directions of their edges."""
+
+    fold: ClassVar[Fold[Any]] = SUM
+
+    def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
+        """Count the triangles of a task."""
+        from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
+
+        ((of_index, of_table, of_stream),) = arrays.edges
+        counts, wedges = edge_values.codes(task, (of_index, of_table, of_stream))
+        return counts, int(counts.sum()), wedges
+
+
 def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     """Count the vertex triples by type; see `Graph.triad_census`."""
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
-    data = attributes_of(graph)
+    data, sizes = attributes_of(graph), graph.prepared.sizes
     if data.neighbours is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
-    counts = np.zeros(64, np.int64)
-    for _, task_counts in over_triples(graph, "triads", "codes", data.directions):
-        counts += task_counts
-    out_degrees, in_degrees, reciprocal = data.neighbours
-    single_arcs, mutual = int(out_degrees.sum()), int(reciprocal.sum()) // 2
-    return _census(
-        counts.tolist(), _pairs(out_degrees, in_degrees, reciprocal), single_arcs, mutual, graph.vertices + isolated
-    )
+    directions, counts = Column("uint8", None, data.directions), np.zeros(64, np.int64)
+    nbytes = edge_values_bytes(int(sizes.edges.max()), int(sizes.columns.max()))
+    for task_counts in over_tasks(graph, "triad census", DirectionCounts(), [], [directions], nbytes):
+        counts = SUM.combine([counts, task_counts])
+    facts = graph.executor.gather([graph.executor.submit("triads", _facts, data.neighbours)])
+    pairs, single_arcs, mutual = facts[0]
+    return _census(counts.tolist(), pairs, single_arcs, mutual, graph.vertices + isolated)
+
+
+def _facts(neighbours: Array) -> tuple[Counter[str], int, int]:
+    """Return the pairs of edges by type, and the numbers of edges in one direction and in both."""
+    out_degrees, in_degrees, reciprocal = neighbours
+    return _pairs(out_degrees, in_degrees, reciprocal), int(out_degrees.sum()), int(reciprocal.sum()) // 2
 
 
 def _pairs(out_degrees: Array, in_degrees: Array, reciprocal: Array) -> Counter[str]:

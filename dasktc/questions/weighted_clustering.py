@@ -8,47 +8,58 @@ Each is a sum over the triangles of a vertex u of products of edge values s, div
 where in a directed graph d counts the arcs from and to u, and b the neighbours with arcs in both directions. With
 weights, s is the sum over an edge's directions of the cube roots of its weights relative to the largest; without, the
 number of its directions. These are NetworkX's definitions, and its numbers within rounding.
+
+Tasks add the products of their triangles at the vertices of their blocks' sides; sums of tasks are added up where they
+are, in an order that depends on the plan alone (`sums.IN_ORDER`), so that coefficients are reproducible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, Literal
+from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dasktc.answers.frames import frame_kind
-from dasktc.answers.vertex_frames import reals, vertex_answer
-from dasktc.backends.csr import OrientedCSR
+from dasktc.answers.vertex_frames import reals, refuse_series, vertex_answer
+from dasktc.backends.cpu.sizes import edge_values_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import Job, jobs, task_of
-from dasktc.errors import CountError, InputError, shown
-from dasktc.executors.base import starmap
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
+from dasktc.errors import InputError, shown
 from dasktc.options import weight_name
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.stages.attributes import EdgeAttributes
-from dasktc.wording import advice, option, plural
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
+from dasktc.pipeline.stages.columns import Column
+from dasktc.questions.sums import IN_ORDER, added_in_order
+from dasktc.questions.survey import memory_beside
+from dasktc.wording import advice, option
 
-__all__ = ["attributes_of", "clustering", "over_triples"]
+__all__ = ["attributes_of", "clustering"]
 
 Array = Any
+STAGE = "clustering"
+Side = tuple[int, int, int]
+"""Side of a block, its number of vertices, and how many tasks before have this side."""
+CHUNK = 1 << 20
+"""Vertices whose coefficients are computed at a time."""
 
 
 def clustering(graph: CountingContext, weight: str | int | None, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute weighted, directed, or weighted and directed clustering coefficients; see `Graph.clustering`."""
     weight = weight_name(weight)
     data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
-    sums = np.zeros(graph.vertices)
-    for (index, table, stream), role_arrays in over_triples(graph, "clustering", "sums", _values(graph, data, weight)):
-        for id_function, array in zip((index.row_ids, stream.row_ids, table.column_ids), role_arrays, strict=True):
-            ids = id_function(np.arange(len(array)))
-            mask = ids < len(sums)  # a block may have one more row, without edges
-            sums[ids[mask]] += array[mask]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, data))
-    order, executor = graph.prepared.graph.order, graph.executor
-    values = Sharded(order.starts, [executor.submit("clustering", executor.backend.array.asarray, coefficients)])
+    if kind.whole and vertices is None:
+        refuse_series(graph)
+    oriented_graph, executor, partition = graph.prepared.graph, graph.executor, graph.prepared.partition
+    sums = _sums(graph, _values(graph, data, weight))
+    numberings = [partition.numbering(side) for side in sums]
+    degrees = data.neighbours
+    if degrees is None:
+        degrees = executor.submit(STAGE, _degrees, oriented_graph.out_degree.whole, oriented_graph.in_degree.whole)
+    coefficients = executor.submit(STAGE, _coefficients, list(sums.values()), numberings, degrees)
+    values = Sharded(oriented_graph.order.starts, [coefficients])
     return vertex_answer(graph, [values], {"clustering": reals}, kind, vertices)
 
 
@@ -66,89 +77,142 @@ def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttr
     return data
 
 
-def _values(graph: CountingContext, data: EdgeAttributes, weight: str | None) -> dict[Any, Array]:
-    """Return the edge values whose products are added up, by block."""
+def _values(graph: CountingContext, data: EdgeAttributes, weight: str | None) -> Column:
+    """Return the edge values whose products are added up."""
     if weight is None:
-        return {place: (1.0 + (directions == 3)) for place, directions in data.directions.items()}
+        places, executor = list(data.directions), graph.executor
+        arrays = executor.map(STAGE, _numbers_of_directions, [data.directions[place] for place in places])
+        return Column("float64", None, dict(zip(places, arrays, strict=True)))
     if data.largest == 0 and graph.edges:
         raise InputError(
             f"the largest weight of {shown(data.weight)} is 0: weights are divided by it; shift them so that it is not"
         )
-    if any(not np.isfinite(roots).all() for roots in data.roots.values()):
+    facts = graph.executor.gather(graph.executor.map(STAGE, _is_finite, list(data.roots.values())))
+    if not all(facts):
         raise InputError(
             f"weights of {shown(data.weight)} divided by the largest, {data.largest:g}, exceed float64: shift them"
         )
-    return data.roots
+    return Column("float64", None, data.roots)
 
 
-def _pairs(graph: CountingContext, data: EdgeAttributes) -> Array:
-    """Return the number of pairs of neighbours, or of arcs, by which each vertex's sum is divided."""
-    if data.neighbours is None:
-        oriented_graph = graph.prepared.graph
-        degrees = graph.executor.gather([oriented_graph.out_degree.whole, oriented_graph.in_degree.whole])
-        degree = degrees[0].astype(np.float64) + degrees[1]
-        return degree * (degree - 1) / 2
-    out_degrees, in_degrees, mutual_degrees = (vector.astype(np.float64) for vector in data.neighbours)
-    arcs = out_degrees + in_degrees + 2 * mutual_degrees
-    return arcs * (arcs - 1) - 2 * mutual_degrees
+def _numbers_of_directions(directions: Array) -> Array:
+    return 1.0 + (directions == ALONG | AGAINST)
 
 
-def over_triples(
-    graph: CountingContext, stage: str, function: Literal["sums", "codes"], values: dict[Any, Array]
-) -> Iterator[tuple[tuple[OrientedCSR, OrientedCSR, OrientedCSR], Any]]:
-    """Evaluate the counting tasks of a graph's plan with edge values.
+def _is_finite(roots: Array) -> bool:
+    """Whether a product of three roots is finite."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.abs(roots).max(initial=0) ** 3))
+
+
+# sums of triangles
+
+
+def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
+    """Add up the products of triangles at their vertices.
 
     Parameters
     ----------
     graph : CountingContext
-        A graph in this process.
-    stage : str
-    function : {"sums", "codes"}
-        The function of `backends.cpu.edge_values`, which is called with a task and three arrays of values.
-    values : dict of block's place to array
-        A value for each of the block's columns.
+    values : Column
+        Of edges, float64.
 
-    Yields
-    ------
-    blocks : tuple of three OrientedCSR
-    result : object
-        In an order that depends only on the plan, so that sums of floats are reproducible.
+    Returns
+    -------
+    dict of int to handle
+        By side of the blocks (`Scheme.sides`): sums of float64 for its vertices, in the order of their numbers, as
+        `IN_ORDER` makes them. If a vertex is on several sides, its sums there add up.
 
     Raises
     ------
+    InputError
+        A task needs more memory than a worker has.
     CountError
         The tasks did not handle every wedge exactly once.
     """
-    executor, wedges = graph.executor, 0
-    todo = iter(jobs(graph.plan, graph.options.chosen_kernel, "cpu"))
-    while batch := list(islice(todo, len(executor.worker_threads))):
-        calls = []
-        for job in batch:
-            blocks = [graph.blocks[place] for place in job.triple.places]
-            calls.append((function, job, *blocks, [values[place] for place in job.triple.places]))
-        for blocks, result, task_wedges in executor.gather(starmap(executor, stage, _evaluated, calls)):
-            wedges += task_wedges
-            yield blocks, result
-    if wedges != graph.prepared.wedges:
-        raise CountError(
-            f"the tasks handled {plural(wedges, 'wedge')}, but the degrees give {graph.prepared.wedges:,}: edges were "
-            "lost or repeated; run again, and report this with the output of `dasktc info`"
-        )
+    if not graph.edges:
+        return {}
+    plan, (edges, rows, columns) = graph.plan, graph.prepared.sizes
+    nbytes = edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max())))
+    kept, _ = memory_beside(graph, STAGE, [], [values], nbytes)
+    nbytes += graph.answers.bytes_of_sums(8 * int(rows.sum() + columns.sum()), plan.workers)
+    graph.executor.store.set_task_memory(min(plan.memory, kept + nbytes), plan.memory)
+    numbers, calls = Counter[int](), list[tuple[Any, ...]]()
+    for job in jobs(plan, graph.options.chosen_kernel, "cpu"):
+        places = job.triple.places
+        index, table, _ = (plan.scheme.sides(plan.parts, place) for place in places)
+        ends = index[0], index[1], table[1]
+        sizes = int(rows[places[0]]), int(columns[places[0]]), int(columns[places[1]])
+        sides = [(side, size, numbers[side]) for side, size in zip(ends, sizes, strict=True)]
+        numbers.update(set(ends))
+        calls.append((job, sides, *(graph.blocks[place] for place in places), *(values.values[p] for p in places)))
+
+    def sides_of(job: Job) -> list[int]:
+        return sorted({side for place in job.triple.places for side in plan.scheme.sides(plan.parts, place)})
+
+    records, sums = graph.answers.fold_unordered(STAGE, _visited, calls, sides_of, IN_ORDER)
+    check(records, plan, graph.prepared.wedges)
+    return sums
 
 
-def _evaluated(
-    function: Literal["sums", "codes"],
+def _visited(
     job: Job,
+    sides: list[Side],
     index: OrientedCSR,
     table: OrientedCSR,
     stream: OrientedCSR,
-    values: list[Array],
-) -> tuple[tuple[OrientedCSR, OrientedCSR, OrientedCSR], Any, int]:
+    *values: Array,
+) -> list[Any]:
+    """Add up the products of a job, split by rows; return the sums of each distinct side, ascending, and a record."""
     from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
 
-    task = task_of(job, index, table, stream)
-    if job.cut == "edges":
-        begin, end = (index.edges * k // job.splits for k in (job.split, job.split + 1))
-        values = [values[0][begin:end], *values[1:]]
-    result, wedges = getattr(edge_values, function)(task, tuple(values))
-    return (index, table, stream), result, wedges
+    sums, wedges = {side: np.zeros(size) for side, size, _ in sides}, 0
+    of_index, of_table, of_stream = map(aligned, values)
+
+    def visit(task: BlockTask) -> tuple[list[Array], int]:
+        return edge_values.sums(task, (of_index, of_table, of_stream))
+
+    for role_sums, part_wedges in in_halves(visit, task_of(replace(job, cut="rows"), index, table, stream), job):
+        wedges += part_wedges
+        for (side, *_), addend in zip(sides, role_sums, strict=True):
+            sums[side][: len(addend)] += addend
+    numbers = {side: number for side, _, number in sides}
+    record = Record(job, TaskCount(0, wedges, probes=0), worker="")
+    return [*({(0, numbers[side]): sums[side]} for side in sorted(sums)), record]
+
+
+# coefficients
+
+
+def _degrees(out_degree: Array, in_degree: Array) -> Array:
+    """Degrees as neighbours in both directions, of which an undirected graph has no others."""
+    degree = out_degree.astype(np.int64) + in_degree
+    return degree[None]
+
+
+def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array) -> Array:
+    """Divide the sums of vertices by the number of pairs of neighbours, or of arcs."""
+    coefficients = np.zeros(neighbours.shape[1])
+    while sums:
+        side_sums, numbering = added_in_order(sums.pop(0)), numberings.pop(0)
+        if isinstance(numbering, tuple):
+            first, stride = numbering
+            target = coefficients[first::stride][: len(side_sums)]  # a block may have one more row, without edges
+            target += side_sums[: len(target)]
+        else:
+            coefficients[numbering] += side_sums
+    for first in range(0, len(coefficients), CHUNK):
+        part = coefficients[first : first + CHUNK]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part[:] = np.where(part == 0, 0.0, part / _pairs(neighbours[:, first : first + CHUNK]))
+    return coefficients
+
+
+def _pairs(neighbours: Array) -> Array:
+    """Return the number of pairs by which each vertex's sum is divided."""
+    if len(neighbours) == 1:
+        degree = neighbours[0].astype(np.float64)
+        return degree * (degree - 1) / 2
+    out_degrees, in_degrees, mutual_degrees = neighbours.astype(np.float64)
+    arcs = out_degrees + in_degrees + 2 * mutual_degrees
+    return arcs * (arcs - 1) - 2 * mutual_degrees

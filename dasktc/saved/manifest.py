@@ -128,7 +128,7 @@ class TextIds(_Record, frozen=True, tag="text"):
 
 
 class AttributeRecord(_Record, frozen=True, kw_only=True):
-    """Weights and directions of the edges; see `pipeline.attributes.EdgeAttributes` and `Neighbours`."""
+    """Weights and directions of the edges; see `pipeline.stages.attributes.EdgeAttributes`."""
 
     weight: str | None = None
     directed: bool

@@ -27,13 +27,14 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
+from dasktc.pipeline.columns import refuse_shards
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes.choice import choose as choose_plane
 from dasktc.pipeline.planes.graph import Handles, Oriented
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
-from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
+from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from dasktc.pipeline.stages.shards import even
 from dasktc.planning.distribution import SourceSize
@@ -227,12 +228,13 @@ def open_blocks(
         As `fitted` returns them, with the backend chosen.
     progress : callable, optional
     attributes : bool
-        Also read weights and directions; the executor must then be of this process, with the CPU backend.
+        Also read weights and directions; the backend must then be the CPU's.
 
     Raises
     ------
     InputError
-        The graph is damaged, or the largest task does not fit a worker's memory.
+        The graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
+        `attributes`.
     """
     start = time.perf_counter()
     progress("read", 0, 1)
@@ -249,8 +251,7 @@ def open_blocks(
         prepared = replace(prepared, partition=prepared.partition._replace(members=members))
     executor.wait([*blocks.values(), *prepared.numbered.parts])
     if attributes and record is not None:
-        degrees = executor.gather([prepared.graph.out_degree.whole, prepared.graph.in_degree.whole])
-        prepared = replace(prepared, attributes=_open_attributes(saved, record, degrees))
+        prepared = replace(prepared, attributes=_open_attributes(executor, saved, record, prepared))
     return replace(prepared, seconds={"read": time.perf_counter() - start, "prepare": 0.0}), blocks
 
 
@@ -431,26 +432,39 @@ def _id_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
     return SortedMap(ids, backend)
 
 
-# weights and directions, in this process
+# weights and directions, on the workers
 
 
-def _open_attributes(archive: SavedGraph, record: AttributeRecord, degrees: list[Array]) -> EdgeAttributes:
+def _open_attributes(
+    executor: Executor, archive: SavedGraph, record: AttributeRecord, prepared: Prepared
+) -> EdgeAttributes:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    folder, roots, directions = archive.folder, dict[Block, Array](), dict[Block, Array]()
+    refuse_shards(prepared)
+    folder, roots, directions, neighbours = archive.folder, dict[Block, Any](), dict[Block, Any](), None
     for place, block in archive.manifest.places.items():
         if block.roots is not None:
-            roots[place] = read_array(folder, block.roots)
+            roots[place] = executor.submit("open", read_array, folder, block.roots)
         if block.directions is not None:
-            array = directions[place] = read_array(folder, block.directions)
-            if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
-                raise damaged(joined(folder, block.directions.file), "a direction is none of an edge's")
-    neighbours = None
-    if (numbers := record.neighbours) is not None:
-        url = joined(folder, numbers[0].file)
-        neighbours = Neighbours(*(read_array(folder, array) for array in numbers))
-        for array in neighbours:
-            if len(array) and not 0 <= array.min() <= array.max() < len(array):
-                raise damaged(url, f"a vertex of {len(array):,} has not so many neighbours")
-        if not np.array_equal(sum(neighbours), sum(vector.astype("int64") for vector in degrees)):
-            raise damaged(url, "its numbers of neighbours are not the degrees")
+            directions[place] = executor.submit("open", _directions, folder, block.directions)
+    if record.neighbours is not None:
+        degrees = prepared.graph.out_degree.whole, prepared.graph.in_degree.whole
+        neighbours = executor.submit("open", _neighbours, folder, list(record.neighbours), *degrees)
+    executor.wait([*roots.values(), *directions.values(), *([] if neighbours is None else [neighbours])])
     return EdgeAttributes(record.weight, record.directed, record.largest, roots, directions, neighbours)
+
+
+def _directions(folder: str, stored: StoredArray[Any]) -> Array:
+    array = read_array(folder, stored)
+    if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
+        raise damaged(joined(folder, stored.file), "a direction is none of an edge's")
+    return array
+
+
+def _neighbours(folder: str, arrays: list[StoredArray[Any]], *degrees: Array) -> Array:
+    url, neighbours = joined(folder, arrays[0].file), np.stack([read_array(folder, array) for array in arrays])
+    vertices = neighbours.shape[1]
+    if vertices and not 0 <= neighbours.min() <= neighbours.max() < vertices:
+        raise damaged(url, f"a vertex of {vertices:,} has not so many neighbours")
+    if not np.array_equal(neighbours.sum(axis=0), sum(vector.astype("int64") for vector in degrees)):
+        raise damaged(url, "its numbers of neighbours are not the degrees")
+    return neighbours

@@ -62,30 +62,33 @@ def _write_files(
 ) -> manifest.Manifest:
     """Write all files but the manifest, and return what that will say."""
     graph, plan, source = prepared.graph, prepared.plan, prepared.source
-    layout, edge_values = _layout_record(prepared.partition, plan.partition), prepared.attributes
+    layout, values = _layout_record(prepared.partition, plan.partition), prepared.attributes
     places, vertices = sorted(blocks), prepared.vertices
     vectors = {name: getattr(graph, name).parts for name in manifest.VECTORS}
     ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
     calls: list[tuple[Any, ...]] = [(blocks[place], _write_block, folder, _name("block", *place)) for place in places]
+    if values is not None:
+        for place in places:
+            arrays = [values.roots.get(place), values.directions.get(place)]
+            calls.append((arrays, _write_attributes, folder, _name("attributes", *place)))
     for name, parts in vectors.items():
         file = name.replace("_", "-")
         calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
     calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
     results: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
     block_records = [next(results) for _ in places]
+    if values is not None:
+        block_records = [record | next(results) for record in block_records]
     vector_records = {name: [next(results) for _ in parts] for name, parts in vectors.items()}
     shards, facts = list(results), look(executor, graph)
     attributes = None
-    if edge_values is not None:
-        for place, arrays in zip(places, block_records, strict=True):
-            values = {"roots": edge_values.roots.get(place), "directions": edge_values.directions.get(place)}
-            arrays |= write_arrays(folder, _name("attributes", *place), values)
+    if values is not None:
         neighbours = None
-        if edge_values.neighbours is not None:
-            records = write_arrays(folder, "neighbours.bin", edge_values.neighbours._asdict())
-            neighbours = records["out"], records["into"], records["both"]
+        if values.neighbours is not None:
+            call = values.neighbours, _write_neighbours, folder, "neighbours.bin"
+            (neighbours,) = executor.gather([executor.submit("save", _write, *call)])
         attributes = manifest.AttributeRecord(
-            weight=edge_values.weight, directed=edge_values.directed, largest=edge_values.largest, neighbours=neighbours
+            weight=values.weight, directed=values.directed, largest=values.largest, neighbours=neighbours
         )
     return manifest.Manifest(
         name=without_secrets(source.name),
@@ -130,6 +133,14 @@ def _write(value: Any, function: Callable[..., Any], folder: str, name: str) -> 
 def _write_block(block: OrientedCSR, folder: str, name: str) -> dict[str, StoredArray[Any]]:
     arrays = {"offsets": block.offsets, "columns": block.columns, "members": block.members}
     return write_arrays(folder, name, arrays)
+
+
+def _write_attributes(arrays: list[Array | None], folder: str, name: str) -> dict[str, StoredArray[Any]]:
+    return write_arrays(folder, name, dict(zip(("roots", "directions"), arrays, strict=True)))
+
+
+def _write_neighbours(neighbours: Array, folder: str, name: str) -> tuple[StoredArray[Any], ...]:
+    return tuple(write_arrays(folder, name, dict(zip(("out", "into", "both"), neighbours, strict=True))).values())
 
 
 def _write_vector(vector: Array, folder: str, name: str) -> StoredArray[Any]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dasktc.backends.cpu.sizes import visit_of_values_bytes
 from dasktc.backends.protocol import TaskSize
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import Limits, even_blocks
@@ -33,3 +34,14 @@ def test_scratch_out_of_core_has_a_block_ahead_or_a_slab_of_the_block_that_is_bu
             assert needed - alone >= block
         else:
             assert needed == max(alone, min(block, memory // 4))
+
+
+@pytest.mark.parametrize(("edges", "roles"), [(10**6, 1), (10**7, 3)])
+def test_scratch_includes_a_visit_of_the_values_that_are_kept(edges, roles):
+    """A single block has one array of values, a triple of several three; a block ahead brings its own."""
+    options = Options(backend="cpu", kernel="merge", partition="hash2d", reorder="degree")
+    task, values = TaskSize(10**6, 10**6, 10**6, 1000, parts=4), 8 * 10**6
+    alone, beside = (scratch_of(options, edges, memory, value_bytes=8)(task) for memory in (None, 1 << 20))
+    assert alone == roles * values + visit_of_values_bytes(10**6, 1000, 4)
+    assert beside - alone == (0 if roles == 1 else values + 4 * 10**6 + 8 * 1001)
+    assert scratch_of(options, edges, None, value_bytes=0)(task) < alone

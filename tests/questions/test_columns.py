@@ -206,8 +206,20 @@ def test_positions_and_text_ids(tmp_path):
     assert graph.survey(lambda b: b["2_uv"] + b["2_uw"] + b["2_vw"], ["2"]).tolist() == [12]
 
 
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_within_memory(tmp_path, expected, plan):
+    for kind in ("csv", "parquet"):
+        graph = prepared(written(tmp_path, kind), ["time", "share", "kind"], memory="20MB", **plan)
+        assert graph.columns == expected[0]
+        assert seen(graph, ["time", "share", "kind"]) == seen(
+            prepared(FRAME, ["time", "share", "kind"]), ["time", "share", "kind"]
+        )
+        graph.close()
+
+
 @pytest.mark.slow
-def test_on_workers(client, tmp_path, expected):
+@pytest.mark.parametrize("memory", [None, "20MB"])
+def test_on_workers(client, tmp_path, expected, memory):
     random = np.random.default_rng(1)
     frame = pd.DataFrame(random.integers(0, 40, (600, 2)), columns=["src", "dst"])
     frame = frame.assign(time=random.integers(0, 1000, 600), kind=random.choice(KINDS, 600))
@@ -216,7 +228,8 @@ def test_on_workers(client, tmp_path, expected):
     here = prepared(frame, names)
     labels = pd.DataFrame({"vertex": range(40), "group": np.arange(40) % 3})
     for source in (frame, tmp_path / "a.parquet"):
-        with prepared(source, names, client, partition="hash2d", parts=2, vertices=labels) as graph:
+        place = dict(memory=memory, work_dir=tmp_path) if memory else {}
+        with prepared(source, names, client, partition="hash2d", parts=2, vertices=labels, **place) as graph:
             assert graph.columns == {"group": "int64", **here.columns}
             assert seen(graph, ["time", "kind"]) == seen(here, ["time", "kind"])
             found, alone = graph.temporal_triangles("time", window=99), here.temporal_triangles("time", window=99)
@@ -275,8 +288,7 @@ REFUSED = {
     "sum": (pd.concat([FRAME, FRAME]), {"time": "sum"}, {}, "may reach 9.22e[+]18, more than int64"),
     "pairs": (([0, 1, 2], [1, 2, 0]), ["time"], {}, "edge_columns is given for builtins.tuple"),
     "generated": (dasktc.generate.kronecker(4), ["time"], {}, "which has no columns by name"),
-    "gpu": (FRAME, ["time"], dict(backend="cuda"), "has its blocks on a GPU"),
-    "memory": (FRAME, ["time"], dict(memory="1GB"), "edge_columns is given, and memory='1GB' may keep"),
+    "gpu": (FRAME, ["time"], dict(backend="cuda"), "edge_columns is given, but backend='cuda' has the blocks on a GPU"),
     "no frame": (FRAME, [], dict(vertices=[1, 2]), r"vertices=\[1, 2\] is no DataFrame"),
     "missing": (
         FRAME,

@@ -307,13 +307,19 @@ def test_weights_and_directions(tmp_path, client):
     )
     dasktc.prepare(tmp_path / "graph", weight="w").save(tmp_path / "graph", force=True)
     assert int(dasktc.triangle_count(tmp_path / "graph", client)) == int(graph.triangle_count())
-    for how, says in (
-        ({"client": client}, "a cluster is to prepare the graph"),
-        ({"memory": "1GB"}, "may keep parts of the graph in files"),
-        ({"backend": "cuda"}, "has its blocks on a GPU"),
-    ):
-        with pytest.raises(InputError, match=says):
-            dasktc.open_graph(tmp_path / "graph", **keywords(**how))
+    for number, how in enumerate(({"client": client}, {"memory": "1GB"}, {"client": client, "memory": "1GB"})):
+        with dasktc.open_graph(tmp_path / "graph", **keywords(**how, work_dir=tmp_path)) as elsewhere:
+            assert elsewhere.clustering(weight="w", frame="pandas").to_dict() == pytest.approx(
+                graph.clustering(weight="w").to_dict(), rel=1e-12
+            )
+            assert elsewhere.triad_census() == graph.triad_census()
+            elsewhere.save(tmp_path / str(number))
+        again = dasktc.open_graph(tmp_path / str(number), threads=1)
+        assert again.clustering(weight="w").to_dict() == opened.clustering(weight="w").to_dict()
+    with pytest.raises(InputError, match="weight and directed are given, but backend='cuda' has the blocks on a GPU"):
+        dasktc.open_graph(tmp_path / "graph", backend="cuda")
+    with tuned(least_shards=3), pytest.raises(InputError, match="need vectors of all vertices"):
+        dasktc.open_graph(tmp_path / "graph", memory="20MB")
     with pytest.raises(InputError, match=r"duplicates='sum' is given, .* is a saved graph"):
         dasktc.prepare(tmp_path / "graph", weight="w", duplicates="sum")
     with pytest.raises(InputError, match=r"weight='v' is given, .* saved with weight='w' and directed=True"):

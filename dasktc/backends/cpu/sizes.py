@@ -21,6 +21,7 @@ __all__ = [
     "WORDS",
     "bitmap_words",
     "bucket_depth",
+    "edge_values_bytes",
     "hash_bytes",
     "hub_bytes",
     "hub_count",
@@ -28,6 +29,7 @@ __all__ = [
     "support_bytes",
     "times_bytes",
     "visit_bytes",
+    "visit_of_values_bytes",
 ]
 
 # hub
@@ -143,6 +145,20 @@ def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 def visit_bytes(edges: int, columns: int) -> int:
     """Bytes that a visit of a task's triangles allocates beside its blocks; see `requirements.support_bytes`."""
     return 4 * edges + 5 * columns
+
+
+def edge_values_bytes(edges: int, columns: int) -> int:
+    """Upper bound of the bytes that `edge_values` and its caller allocate for a task of blocks of this size.
+
+    12 bytes a deferred edge and 1 each for the codes of three; and for each row or column a bit, a value, a place, two
+    counters, and three sums with those of its side.
+    """
+    return 16 * edges + 80 * columns
+
+
+def visit_of_values_bytes(edges: int, columns: int, parts: int) -> int:
+    """Bytes of a visit beside blocks and values: `edge_values_bytes`, and a number of every vertex and of the sides."""
+    return edge_values_bytes(edges, columns) + (72 + 8 * parts) * columns
 
 
 def times_bytes(columns: int) -> int:

@@ -1,10 +1,9 @@
 """Edge attributes: combines weights and directions of rows to those of edges, in the order of each block's columns.
 
-Each row's key, in the ids of the blocks, is sorted together with its direction and weight: the rows of one edge become
-neighbours, are combined, and the result is stored at the edge's position in each block. A direction is a bit: of an
-edge (u, v) of a block 1 says u → v, 2 says v → u, 3 both.
+The rows that a block may hold (`stages.columns.candidates`) are sorted by edge and direction: those of one arc become
+neighbours and are combined. A direction is a bit: of an edge (u, v) of a block 1 says u → v, 2 says v → u, 3 both.
 
-A weight is stored as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
+A weight is kept as the cube root of its ratio to the largest weight, because the geometric mean of a triangle's
 weights is a product of such roots (Onnela et al., Physical Review E 71, 065103, 2005). The roots of both directions are
 added: the sum over the eight directed triangles of three vertices is a product of such sums (Fagiolo, Physical Review E
 76, 026107, 2007).
@@ -12,6 +11,7 @@ added: the sum over the eight directed triangles of three vertices is a product 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,18 +19,19 @@ import numpy as np
 
 from dasktc.backends import lazy_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.backends.vertex_maps import VertexMap
-from dasktc.errors import CountError, InputError, shown
+from dasktc.errors import InputError, shown
 from dasktc.io.evidence import Notes
 from dasktc.options import AttributeOptions, Ids
-from dasktc.pipeline.stages.edge_keys import pack, unpack
+from dasktc.pipeline.stages.columns import ascending, chunks_of, firsts, joined, keys_between, places_among
+from dasktc.pipeline.stages.edge_keys import unpack
 from dasktc.pipeline.stages.read import noted
-from dasktc.wording import advice, option, plural
+from dasktc.planning.schemes import Block
+from dasktc.wording import advice, option
 
 __all__ = [
-    "AGAINST", "ALONG", "Clash", "EdgeAttributes", "Neighbours", "ReadPart", "by_edge", "coded", "differing_weights",
-    "directed_neighbours", "distinct_codes", "joined_rows", "largest_loop", "lost_edges", "places_in", "read_part",
-    "turned",
+    "AGAINST", "ALONG", "ArcFacts", "Clash", "EdgeAttributes", "Numbering", "ReadPart", "add_neighbours",
+    "arcs_of_block", "differing_weights", "directions_of", "distinct_codes", "largest_loop", "loops_of",
+    "neighbours_of_block", "no_neighbours", "read_arcs", "read_part", "roots_of",
 ]  # fmt: skip
 
 Array = Any
@@ -39,21 +40,27 @@ Frame = Any
 ALONG, AGAINST = 1, 2
 """Directions of a block's edge (u, v): u → v, and v → u."""
 Clash = tuple[int, float, float]
-"""The position of an edge's code, and two of its weights."""
+"""The position of an arc's code, and two of its weights."""
+Numbering = Any
+"""First id and stride of the vertices of a block's rows or columns, or their ids."""
 
 
-class Neighbours(NamedTuple):
-    """Each vertex's number of neighbours by the direction of the edge, int64, indexed by the blocks' ids.
+class ArcFacts(NamedTuple):
+    """Facts of the arcs in a range of a block.
 
     Attributes
     ----------
-    out, into, both : array of int64, shape (V,)
-        Neighbours by edges from the vertex only, to it only, and in both directions.
+    rows : int
+        Number of rows of these arcs.
+    largest : float
+        The largest weight; -inf where there is none.
+    clash : (int, int, float, float) or None
+        Source and target of an edge whose rows have different weights, and two of these.
     """
 
-    out: Array
-    into: Array
-    both: Array
+    rows: int
+    largest: float
+    clash: tuple[int, int, float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,26 +74,30 @@ class EdgeAttributes:
     directed : bool
     largest : float
         The largest weight, those of loops included, as in NetworkX.
-    roots : dict of block's place to array of float64
+    roots : dict of (i, j) to handle of array of float64
         Cube roots of weight / largest (of the weights themselves where the largest is 0), summed over both directions;
         empty where there are no weights.
-    directions : dict of block's place to array of uint8
+    directions : dict of (i, j) to handle of array of uint8
         Empty where the graph is undirected.
-    neighbours : Neighbours or None
-        None where the graph is undirected.
+    neighbours : handle of array of int64, shape (3, V), or None
+        Each vertex's number of neighbours by edges from it only, to it only, and in both directions, by the ids of the
+        blocks; None where the graph is undirected.
     """
 
     weight: str | None
     directed: bool
     largest: float
-    roots: dict[Any, Array]
-    directions: dict[Any, Array]
-    neighbours: Neighbours | None
+    roots: dict[Block, Any]
+    directions: dict[Block, Any]
+    neighbours: Any
+
+
+# rows
 
 
 @dataclass(frozen=True, eq=False)
 class ReadPart:
-    """A part of a source whose rows are in memory, so that attributes need no second pass over the files."""
+    """A part of a source whose rows are in memory, so that a second pass over them takes no time."""
 
     frame: Frame
     ids: Ids
@@ -103,45 +114,62 @@ def read_part(part: Any, upstream: Any, runs: int) -> tuple[Frame, Notes | None]
     return part.read(CPU, upstream), notes
 
 
-def coded(frame: Frame, vertices: VertexMap, place: Array, shift: int, options: AttributeOptions) -> tuple[Array, Any]:
-    """Each row's key << 1 | direction (1: from the smaller id to the larger), and its weight; loops are left out."""
-    mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
-    frame = frame if mask.all() else frame[mask]
-    a, b = (place.take(vertices.dense(frame[end])) for end in ("src", "dst"))
-    codes = pack(np.maximum(a, b), np.minimum(a, b), shift)
-    codes <<= 1
-    if options.directed:
-        codes |= a < b
-    return codes, frame["weight"].to_numpy() if options.weight is not None else None
+def read_arcs(part: Any, upstream: Any, most: int | None, weighted: bool) -> Iterator[Any]:
+    """Read a part; yield each frame without loops, and the ids and weights of its loops, None without weights."""
+    for frame in chunks_of(part, upstream, most):
+        mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
+        yield frame if mask.all() else frame[mask]
+        yield loops_of(frame) if weighted else None
 
 
-def joined_rows(rows: list[tuple[Array, Any]], weighted: bool) -> tuple[Array, Any]:
-    """Concatenate the codes and weights of all frames."""
-    codes = np.concatenate([np.empty(0, np.int64), *(codes for codes, _ in rows)])
-    return codes, np.concatenate([np.empty(0), *(weights for _, weights in rows)]) if weighted else None
+def loops_of(frame: Frame) -> Frame:
+    """Return the ids and weights of a frame's loops."""
+    return frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)]
 
 
-def distinct_codes(codes: Array, weights: Any, bound: int, duplicates: str | None) -> tuple[Array, Any, Clash | None]:
-    """Sort codes, keep each once, and combine weights of equal codes: the one weight, their sum, or the last row's."""
-    codes, order = _ascending(codes, bound, weights is not None)
-    is_first = np.ones(len(codes), bool)
-    np.not_equal(codes[1:], codes[:-1], out=is_first[1:])
-    first = np.flatnonzero(is_first)
+# arcs
+
+
+def distinct_codes(
+    codes: Array, weights: Any, bound: int, duplicates: str | None
+) -> tuple[Array, Any, Array, Clash | None]:
+    """Keep each code of some rows once, ascending, and combine weights of equal codes.
+
+    Parameters
+    ----------
+    codes : array of int64
+        Below `bound`. Overwritten.
+    weights : array of float64 or None
+    bound : int
+    duplicates : {"sum", "last"} or None
+        What to do with the weights of several rows: add them up, or take the last row's; None: they are equal.
+
+    Returns
+    -------
+    codes : array of int64
+        With `clash`, of all rows, and so are the weights.
+    weights : array of float64 or None
+    rows : array of int64
+        Position of each code's first row, in ascending order of the codes.
+    clash : Clash or None
+        Two different weights that are neither added up nor replaced.
+    """
+    codes, order = ascending(codes, bound, weights is not None)
+    first = firsts(codes)
     if weights is None:
-        return codes[first], None, None
+        return codes[first], None, first, None
     weights = weights[order]
     if duplicates == "sum":
         with np.errstate(over="ignore"):
             sums = np.add.reduceat(weights, first) if len(first) else weights
         _check_sums(sums)
-        return codes[first], sums, None
+        return codes[first], sums, first, None
     if duplicates == "last":
-        last = np.append(is_first[1:], np.ones(min(1, len(codes)), bool))
-        return codes[first], weights[last], None
-    clashes = np.flatnonzero(~is_first[1:] & (weights[1:] != weights[:-1]))
+        return codes[first], weights[np.append(first, len(codes))[1:] - 1], first, None
+    clashes = np.flatnonzero((codes[1:] == codes[:-1]) & (weights[1:] != weights[:-1]))
     if len(clashes):
-        return codes, weights, (int(clashes[0]), float(weights[clashes[0]]), float(weights[clashes[0] + 1]))
-    return codes[first], weights[first], None
+        return codes, weights, first, (int(clashes[0]), float(weights[clashes[0]]), float(weights[clashes[0] + 1]))
+    return codes[first], weights[first], first, None
 
 
 def _check_sums(sums: Array) -> None:
@@ -152,78 +180,122 @@ def _check_sums(sums: Array) -> None:
         )
 
 
-def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
-    """Sort codes below `bound`; with `positions` return each one's old position too, equal codes in their old order."""
-    bits = max(1, (len(codes) - 1).bit_length())
-    if not positions:
-        return CPU.sort(codes, bound), None
-    if (bound - 1).bit_length() + bits > 63:
-        order = codes.argsort(kind="stable")
-        return codes[order], order
-    words = codes << bits
-    words |= np.arange(len(codes))
-    words = CPU.sort(words, bound << bits)
-    return words >> bits, words & ((1 << bits) - 1)
+def arcs_of_block(
+    block: OrientedCSR,
+    shares: list[tuple[Array, ...]],
+    shift: int,
+    sources: tuple[int, int],
+    options: AttributeOptions,
+) -> tuple[Array, ArcFacts]:
+    """Return what rows say of each of a block's edges from a range of sources, in the order of its columns.
 
+    Parameters
+    ----------
+    block : OrientedCSR
+    shares : list of (array of int64,) or (array of int64, array of float64)
+        Candidates from each frame of the source, in the order of its rows; with weights, if these are kept.
+    shift : int
+    sources : (int, int)
+        The range.
+    options : AttributeOptions
 
-def by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tuple[Array, Any, Any]:
-    """For each edge: its key, the bits of its directions, and the sum of the roots of its weights."""
+    Returns
+    -------
+    arcs : array
+        Without weights directions, uint8; else the sum of the cube roots of each edge's weights, float64, and of a
+        directed graph its directions in a second row.
+    facts : ArcFacts
+        With a clash the arcs are meaningless.
+
+    Raises
+    ------
+    InputError
+        A sum of weights exceeds float64.
+    CountError
+        An edge of the block has no row.
+    """
+    codes, *values = joined(shares)
+    weights = values[0] if options.weight is not None else None
+    codes = codes & (-1 if options.directed else -2)
+    count = len(codes)
+    codes, weights, rows, clash = distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
+    if clash is not None:
+        source, target = unpack(codes[clash[0]] >> 1, shift)
+        return np.empty((2, 0) if options.directed else 0), ArcFacts(0, 0.0, (int(source), int(target), *clash[1:]))
     keys = codes >> 1
-    is_first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-    first, repeat = np.flatnonzero(is_first), np.flatnonzero(~is_first)
-    number = np.searchsorted(first, repeat) - 1
-    directions = roots = None
-    if directed:
-        bits = (ALONG << (codes & 1)).astype(np.uint8)
-        directions = bits[first]
-        directions[number] |= bits[repeat]
+    first = firsts(keys)
+    places = places_among(keys_between(block, shift, sources), keys[first], "weights and directions", block)
+    row_count = np.diff(np.append(rows[first], count))[places].sum()
+    facts = ArcFacts(int(row_count), -np.inf if weights is None else float(weights.max(initial=-np.inf)))
+    is_mutual = np.diff(np.append(first, len(keys)))[places] == 2
+    first = first[places]
+    arcs = list[Array]()
     if weights is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            code_roots = np.cbrt(weights / (largest or 1))
+        code_roots = np.cbrt(weights)
         roots = code_roots[first]
-        roots[number] += code_roots[repeat]
-    return keys[first], directions, roots
+        roots[is_mutual] += code_roots[first[is_mutual] + 1]
+        arcs.append(roots)
+    if options.directed:
+        arcs.append(np.where(is_mutual, ALONG | AGAINST, ALONG << (codes[first] & 1)).astype(np.uint8))
+    return arcs[0] if len(arcs) == 1 else np.stack(arcs), facts
 
 
-def directed_neighbours(keys: Array, directions: Array, shift: int, vertices: int) -> Neighbours:
-    """Count each vertex's neighbours by the direction of the edge."""
-    high, low = unpack(keys, shift)
-    along_mask, against_mask, mutual_mask = (directions == value for value in (ALONG, AGAINST, ALONG | AGAINST))
+def directions_of(arcs: Array) -> Array:
+    """Return the directions of edges from their arcs, uint8."""
+    return arcs if arcs.ndim == 1 else arcs[1].astype(np.uint8)
 
-    def counted(high_mask: Array, low_mask: Array) -> Array:
-        return np.bincount(high[high_mask], minlength=vertices) + np.bincount(low[low_mask], minlength=vertices)
 
-    return Neighbours(
-        counted(along_mask, against_mask), counted(against_mask, along_mask), counted(mutual_mask, mutual_mask)
+def roots_of(arcs: Array, largest: float) -> Array:
+    """Return the sum of the cube roots of each edge's weights / largest; of the weights where that is 0."""
+    return (arcs if arcs.ndim == 1 else arcs[0]) / (np.cbrt(largest) or 1)
+
+
+# neighbours
+
+
+def neighbours_of_block(block: OrientedCSR, directions: Array, columns: int) -> Array:
+    """Count each vertex's neighbours in a block by the direction of the edge.
+
+    Returns
+    -------
+    array of int64, shape (3, rows + columns)
+        For the vertices of the rows, and behind them those of the columns: neighbours by edges from the vertex only, to
+        it only, and in both directions.
+    """
+    rows = np.arange(block.rows).repeat(np.diff(block.offsets))
+    row_counts, column_counts = (
+        np.bincount(directions.astype(np.int64) * size + ends, minlength=4 * size).reshape(4, size)
+        for ends, size in ((rows, block.rows), (block.columns, columns))
     )
+    return np.concatenate([row_counts[[ALONG, AGAINST, 3]], column_counts[[AGAINST, ALONG, 3]]], axis=1)
 
 
-def places_in(block: OrientedCSR, keys: Array, shift: int) -> tuple[Any, Array]:
-    """Position of each edge of a block among all keys, and whether the edge goes from the smaller id to the larger."""
-    u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(block.offsets)))
-    v = block.column_ids(block.columns)
-    block_keys, swap_mask = pack(np.maximum(u, v), np.minimum(u, v), shift), u < v
-    if len(block_keys) == len(keys) and np.array_equal(block_keys, keys):
-        return slice(None), swap_mask
-    places = keys.searchsorted(block_keys)
-    if not np.array_equal(keys.take(places, mode="clip"), block_keys):
-        raise lost_edges(len(keys), len(block_keys))
-    return places, swap_mask
+def no_neighbours(vertices: int) -> Array:
+    """Return a zero for each vertex and direction."""
+    return np.zeros((3, vertices), np.int64)
 
 
-def turned(directions: Array, swapped: Array) -> Array:
-    """Express directions relative to each block edge's own (u, v), in a new array."""
-    reverse = (directions >> 1) | (directions << 1 & AGAINST)
-    return np.where(swapped, reverse, directions)
+def add_neighbours(total: Array, part: tuple[Array, int, Numbering, Numbering]) -> Array:
+    """Add neighbours in a block, given with its number of rows and the ids of rows and columns, to those in others."""
+    counts, rows, *numberings = part
+    for side_counts, numbering in zip((counts[:, :rows], counts[:, rows:]), numberings, strict=True):
+        if isinstance(numbering, tuple):
+            first, stride = numbering
+            target = total[:, first::stride][:, : side_counts.shape[1]]  # a block may have one more row, without edges
+            target += side_counts[:, : target.shape[1]]
+        else:
+            total[:, numbering] += side_counts
+    return total
+
+
+# loops
 
 
 def largest_loop(frames: list[Frame], options: AttributeOptions) -> float:
-    """The largest weight of the loops, -inf where there are none."""
+    """The largest weight of loops, of which `frames` has ids and weights; -inf where there are none."""
     import pandas as pd
 
-    loop_frames = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]
-    loops = pd.concat(loop_frames, ignore_index=True) if loop_frames else pd.DataFrame({"src": [], "weight": []})
+    loops = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"src": [], "weight": []})
     if not len(loops):
         return -np.inf
     groups = loops.groupby("src")["weight"]
@@ -245,12 +317,4 @@ def differing_weights(edge: str, one: float, other: float) -> InputError:
     return InputError(
         f"rows give the edge between {edge} the weights {one:g} and {other:g}: which is meant is unclear; pass "
         f"{advice(duplicates='sum')} or {advice(duplicates='last')}"
-    )
-
-
-def lost_edges(rows: int, edges: int) -> CountError:
-    """The error where rows and blocks have different numbers of edges."""
-    return CountError(
-        f"the rows hold {plural(rows, 'edge')}, the blocks {edges:,}: some were lost; run again, and report this with "
-        "the output of `dasktc info`"
     )

@@ -1,11 +1,14 @@
 """Columns of vertices and of edges that surveys read: numbers as they are, text as codes of its categories.
 
-Each row of a source is a candidate for the block that holds its edge: a key, row id << shift | column id, and a value.
-A block sorts its candidates, finds its own edges among them, and combines the values of each as the caller said.
+Each row of a source is a candidate for the block that holds its edge (u, v): a code, (u << shift | v) << 1, and 1 more
+if the row leads from v to u; and a value. A block sorts its candidates, finds its own edges among them, and combines
+the values of each as the caller said; directions and weights are combined likewise (`stages.attributes`). Where memory
+is short, a block's edges are processed in ranges of their sources.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -15,13 +18,14 @@ from dasktc.backends import lazy_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import CountError, InputError, shown
-from dasktc.pipeline.stages.edge_keys import pack
+from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.grid import Layout
 from dasktc.wording import plural
 
 __all__ = [
-    "REPEATS", "Column", "Columns", "Facts", "Repeats", "candidates", "categories_of", "codes_of", "distinct_texts",
-    "facts_of", "placed", "read_values", "typed", "values_of_block",
+    "REPEATS", "Column", "Columns", "Deal", "Facts", "Repeats", "ascending", "candidates", "categories_of", "chunks_of",
+    "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined", "keys_between", "lost_rows", "placed",
+    "places_among", "read_values", "typed", "values_of_block",
 ]  # fmt: skip
 
 Array = Any
@@ -91,12 +95,22 @@ def categories_of(texts: Any) -> tuple[str, ...]:
     return tuple(sorted(set(texts)))
 
 
-def read_values(part: Any, upstream: Any, untyped: bool) -> list[Any]:
-    """Read a part's rows that are no loops on the host; return the frame, and facts of its column "weight"."""
-    frame = part.read(CPU, upstream)
-    mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
-    frame = frame if mask.all() else frame[mask]
-    return [frame, facts_of(frame["weight"], untyped)]
+def chunks_of(part: Any, upstream: Any, most: int | None) -> Iterator[Frame]:
+    """Read a part on the host, in frames of at most `most` rows; None: in one."""
+    chunks = getattr(part, "chunks", None)
+    for frame in [part.read(CPU, upstream)] if most is None or chunks is None else chunks(CPU, most):
+        step = most or max(1, len(frame))
+        for first in range(0, max(1, len(frame)), step):
+            yield frame if len(frame) <= step else frame.iloc[first : first + step]
+
+
+def read_values(part: Any, upstream: Any, most: int | None, untyped: bool) -> Iterator[Any]:
+    """Read a part's rows that are no loops; yield each frame, and facts of its column "weight"."""
+    for frame in chunks_of(part, upstream, most):
+        mask = np.asarray(frame["src"] != frame["dst"], dtype=bool)
+        edges = frame if mask.all() else frame[mask]
+        yield edges
+        yield facts_of(edges["weight"], untyped)
 
 
 def facts_of(values: Any, untyped: bool) -> Facts:
@@ -176,92 +190,169 @@ def placed(values: Array, dense: Array, order: Array) -> Array:
 # edges
 
 
-def candidates(
-    frame: Frame,
-    vertices: VertexMap,
-    place: Array,
-    shift: int,
-    layout: Layout | None,
-    blocks: int,
-    dtype: str,
-    categories: tuple[str, ...] | None,
-) -> list[tuple[Array, Array]]:
-    """Return the keys and values of a frame's rows that each block may hold.
+class Deal(NamedTuple):
+    """How rows of a source are dealt to the blocks, and within each to ranges of their edges' sources.
 
-    Parameters
+    Attributes
     ----------
-    frame : DataFrame
-        "src", "dst", and values "weight", without loops.
-    vertices : VertexMap
-    place : array
-        The id in the blocks of each dense id.
     shift : int
         Bits of an id in a key.
     layout : Layout or None
         Of the grid; None: each block may hold any edge.
     blocks : int
-    dtype : str
-    categories : tuple of str or None
+    sources : tuple of int
+        The first source of each range, from 0 on.
+    """
+
+    shift: int
+    layout: Layout | None
+    blocks: int
+    sources: tuple[int, ...] = (0,)
+
+
+def encoded(values: Any, dtype: str, categories: tuple[str, ...] | None) -> Array:
+    """Convert a frame's values to the type of their column; text becomes the codes of its categories."""
+    if categories is not None:
+        return codes_of(values, categories)
+    array: Array = _numbers(values) if values.dtype.kind not in "if" else values.to_numpy()
+    return array.astype(dtype, copy=False)
+
+
+def candidates(
+    frame: Frame, vertices: VertexMap, place: Array, deal: Deal, values: Callable[[Any], Array] | None
+) -> list[tuple[Array, ...]]:
+    """Deal a frame's rows to the blocks that may hold their edges.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        "src", "dst", and values "weight" where these are read, without loops.
+    vertices : VertexMap
+    place : array
+        The id in the blocks of each dense id.
+    deal : Deal
+    values : callable (column) -> array, or None
+        Converts the values; None: there are none.
 
     Returns
     -------
-    list of (array of int64, array)
-        For each block, in row-major order; rows in their order. Where ids do not tell the direction of an edge, there
-        is a key for both.
+    list of (array of int64,) or (array of int64, array)
+        For each block, in row-major order, and each range of sources: codes and values of rows in their order. Where
+        ids do not tell the direction of an edge, there is a code for both.
     """
-    values = frame["weight"]
-    if categories is not None:
-        array = codes_of(values, categories)
-    else:
-        array = (_numbers(values) if values.dtype.kind not in "if" else values.to_numpy()).astype(dtype, copy=False)
     a, b = (place.take(vertices.dense(frame[end])).astype(np.int64) for end in ("src", "dst"))
-    sources, targets = np.maximum(a, b), np.minimum(a, b)
+    sources, targets, reverse_mask = np.maximum(a, b), np.minimum(a, b), a < b
+    columns = () if values is None else (values(frame["weight"]),)
+    layout, ranges = deal.layout, len(deal.sources)
     if layout is None or not layout.graph.ordered:
         sources, targets = np.stack([a, b], axis=1).ravel(), np.stack([b, a], axis=1).ravel()
-        array = array.repeat(2)
-    keys = pack(sources, targets, shift)
-    if blocks == 1 or layout is None:
-        return [(keys, array)] * blocks
-    row, width, column_offset = layout.rows.dealt(sources, np)[0] * layout.shape[1], blocks, 0
-    shares: list[list[tuple[Array, Array]]] = [[] for _ in range(width)]
+        reverse_mask, columns = np.arange(len(sources)) & 1 > 0, tuple(column.repeat(2) for column in columns)
+    codes = pack(sources, targets, deal.shift)
+    codes <<= 1
+    codes |= reverse_mask
+    rows = codes, *columns
+    if deal.blocks * ranges == 1:
+        return [rows]
+    number = np.searchsorted(deal.sources, sources, side="right") - 1
+    if layout is None or deal.blocks == 1:
+        return _dealt(rows, number, ranges) * deal.blocks
+    number += layout.rows.dealt(sources, np)[0] * layout.shape[1] * ranges
+    families, first = list[list[tuple[Array, ...]]](), 0
     for axis in layout.families:
-        number = row + column_offset + axis.dealt(targets, np)[0]
-        order = number.argsort(kind="stable")
-        cuts = np.cumsum(np.bincount(number, minlength=width))[:-1]
-        for share, selection in zip(shares, np.split(order, cuts), strict=True):
-            if len(selection):
-                share.append((keys[selection], array[selection]))
-        column_offset += axis.parts
-    return [_joined(share, array.dtype) for share in shares]
+        column = first + axis.dealt(targets, np)[0]
+        families.append(_dealt(rows, number + column * ranges, deal.blocks * ranges))
+        first += axis.parts
+    # a block is of one family, and has no rows of another
+    return [max(shares, key=lambda share: len(share[0])) for shares in zip(*families, strict=True)]
 
 
-def _joined(share: list[tuple[Array, Array]], dtype: Any) -> tuple[Array, Array]:
-    if len(share) == 1:
-        return share[0]
-    keys, values = [np.empty(0, np.int64)], [np.empty(0, dtype)]
-    return np.concatenate([*keys, *(part for part, _ in share)]), np.concatenate(
-        [*values, *(part for _, part in share)]
-    )
+def _dealt(rows: tuple[Array, ...], number: Array, count: int) -> list[tuple[Array, ...]]:
+    """Deal rows by the number of their share, below `count`; they keep their order."""
+    if count == 1:
+        return [rows]
+    order = number.astype(np.uint16 if count < 1 << 16 else np.int64).argsort(kind="stable")
+    cuts = np.cumsum(np.bincount(number, minlength=count))[:-1]
+    return list(zip(*(np.split(array[order], cuts) for array in rows), strict=True))
+
+
+def joined(shares: list[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Join the rows of shares; those of a single one are not copied."""
+    if len(shares) == 1:
+        return shares[0]
+    return tuple(map(np.concatenate, zip(*shares, strict=True))) or (np.empty(0, np.int64), np.empty(0))
+
+
+def ascending(keys: Array, bound: int, positions: bool = True) -> tuple[Array, Any]:
+    """Sort keys below `bound`, in place; with `positions` return the old ones too, equal keys in their old order."""
+    bits = max(1, (len(keys) - 1).bit_length())
+    if not positions:
+        return CPU.sort(keys, bound), None
+    if (bound - 1).bit_length() + bits > 63:
+        order = keys.argsort(kind="stable")
+        return keys[order], order
+    words = keys << bits
+    words |= np.arange(len(keys))
+    words = CPU.sort(words, bound << bits)
+    return words >> bits, words & ((1 << bits) - 1)
+
+
+def firsts(keys: Array) -> Array:
+    """Positions of the first of equal, ascending keys."""
+    is_first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
+
+
+def keys_between(block: OrientedCSR, shift: int, sources: tuple[int, int]) -> Array:
+    """Keys of a block's edges whose sources are in a range, in the order of its columns."""
+    ids = block.row_ids(np.arange(block.rows))
+    first, end = ids.searchsorted(sources)
+    rows = ids[first:end].repeat(np.diff(block.offsets[first : end + 1]))
+    return pack(rows, block.column_ids(block.columns[block.offsets[first] : block.offsets[end]]), shift)
+
+
+def places_among(block_keys: Array, keys: Array, name: str, block: OrientedCSR) -> Any:
+    """Return the position of each of a block's edges among the distinct, ascending keys of rows, as an index.
+
+    Raises
+    ------
+    CountError
+        An edge has no row.
+    """
+    if len(block_keys) == len(keys) and np.array_equal(block_keys, keys):
+        return slice(None)
+    places = keys.searchsorted(block_keys)
+    if count := int((keys.take(places, mode="clip") != block_keys).sum() if len(keys) else len(block_keys)):
+        raise lost_rows(f"{name}: {plural(count, 'edge')} of block {block.place} have no row")
+    return places
+
+
+def lost_rows(fact: str) -> CountError:
+    """The error where rows of a second pass over a source are not those of its edges."""
+    return CountError(f"{fact} in a second pass over the source: it has changed; prepare it again")
 
 
 def values_of_block(
     block: OrientedCSR,
-    shares: list[tuple[Array, Array]],
+    shares: list[tuple[Array, ...]],
     shift: int,
+    sources: tuple[int, int],
     dtype: str,
     repeats: Repeats | None,
     name: str,
     vertices: VertexMap,
     order: Array,
-) -> Array:
-    """Return the value of each edge of a block, in the order of its columns.
+) -> tuple[Array, int]:
+    """Return the value of each of a block's edges from a range of sources, in the order of its columns.
 
     Parameters
     ----------
     block : OrientedCSR
     shares : list of (array of int64, array)
-        Candidates from each part of the source, in the order of its rows.
+        Candidates from each frame of the source, in the order of its rows.
     shift : int
+    sources : (int, int)
+        The range.
     dtype : str
     repeats : {"first", "min", "max", "sum"} or None
         What to do with the values of several rows; None: they are equal, else refused.
@@ -271,6 +362,12 @@ def values_of_block(
     order : array
         The dense id of each id of the blocks; both give the caller's ids, for errors.
 
+    Returns
+    -------
+    values : array
+    rows : int
+        Number of rows of these edges.
+
     Raises
     ------
     InputError
@@ -278,32 +375,28 @@ def values_of_block(
     CountError
         An edge of the block has no row.
     """
-    keys, values = _joined(shares, np.dtype(dtype)) if shares else (np.empty(0, np.int64), np.empty(0, dtype))
-    rank = keys.argsort(kind="stable")
-    keys, values = keys[rank], values[rank]
-    sources = block.row_ids(np.repeat(np.arange(block.rows), np.diff(block.offsets)))
-    block_keys = pack(sources, block.column_ids(block.columns), shift)
-    first, end = keys.searchsorted(block_keys), keys.searchsorted(block_keys, side="right")
-    if (first == end).any():
-        raise CountError(
-            f"{name}: {plural(int((first == end).sum()), 'edge')} of block {block.place} have no row in a second pass "
-            "over the source: it has changed; prepare it again"
-        )
-    if repeats == "first" or not len(block_keys):
-        return values.take(first)
+    codes, values = joined(shares)
+    keys, rank = ascending(codes >> 1, 1 << 2 * shift)
+    values = values.astype(dtype, copy=False)[rank]
+    first_rows, block_keys = firsts(keys), keys_between(block, shift, sources)
+    places = places_among(block_keys, keys[first_rows], name, block)
+    first, end = first_rows[places], np.append(first_rows, len(keys))[1:][places]
+    rows = int((end - first).sum())
+    if repeats == "first" or not rows:
+        return values.take(first), rows
     if repeats is None:
         minima, maxima = (_reduced(function, values, first, end) for function in (np.minimum, np.maximum))
         for edge in np.flatnonzero(minima != maxima)[:1]:
-            ends = vertices.external(order.take([sources[edge], block.column_ids(block.columns)[edge]])).tolist()
+            ends = vertices.external(order.take([*unpack(block_keys[edge], shift)])).tolist()
             raise InputError(
                 f"rows give the edge between {' and '.join(map(shown, ends))} different values of {name}: which is "
                 f"meant is unclear; pass edge_columns={{{name!r}: {' | '.join(map(repr, REPEATS))}}}"
             )
-        return minima
+        return minima, rows
     if repeats == "sum":
         _refuse_sums(values, end - first, name)
-        return _reduced(np.add, values, first, end)
-    return _reduced(np.minimum if repeats == "min" else np.maximum, values, first, end)
+        return _reduced(np.add, values, first, end), rows
+    return _reduced(np.minimum if repeats == "min" else np.maximum, values, first, end), rows
 
 
 def _reduced(function: Any, values: Array, first: Array, end: Array) -> Array:

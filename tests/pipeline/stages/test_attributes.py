@@ -14,74 +14,114 @@ from dasktc.options import AttributeOptions
 from dasktc.pipeline.stages.attributes import (
     AGAINST,
     ALONG,
-    by_edge,
-    coded,
-    directed_neighbours,
+    add_neighbours,
+    arcs_of_block,
+    directions_of,
     distinct_codes,
-    joined_rows,
     largest_loop,
-    places_in,
-    turned,
+    loops_of,
+    neighbours_of_block,
+    no_neighbours,
+    roots_of,
 )
-from dasktc.pipeline.stages.edge_keys import shift_of, unpack
+from dasktc.pipeline.stages.columns import Deal, candidates
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.ids import map_of_integers
+from dasktc.planning.grid import Axis, Layout, Shape
 from tests.support.slow_pipeline import CPU
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-3, 5)), max_size=40)
+VERTICES, SHIFT = 10, shift_of(10)
 
 
-@given(ROWS, st.booleans(), st.sampled_from(["sum", "last", None, "no weights"]), st.integers(0, 9))
-def test_rows_of_an_edge_are_combined(rows, directed, duplicates, seed):
+def block_of(edges):
+    """The single block of edges (u, v)."""
+    lengths = np.bincount([u for u, _ in edges], minlength=VERTICES)
+    columns = np.array([v for _, v in sorted(edges)], "int32")
+    return OrientedCSR(np.concatenate([[0], np.cumsum(lengths)]), columns, ordered=all(u > v for u, v in edges))
+
+
+@given(
+    ROWS,
+    st.booleans(),
+    st.sampled_from(["sum", "last", None, "no weights"]),
+    st.integers(0, 9),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_rows_of_an_edge_are_combined(rows, directed, duplicates, seed, cut, ordered):
     """Weights are combined by direction, where there is one; the roots of both directions are added."""
     weighted = duplicates != "no weights"
+    if not weighted:
+        directed = True
     options = AttributeOptions("w" if weighted else None, directed, duplicates if weighted else None)
-    place = np.random.default_rng(seed).permutation(10)
+    place = np.random.default_rng(seed).permutation(VERTICES)
     frame = pd.DataFrame(rows, columns=["src", "dst", "weight"]).astype({"weight": float})
-    vertices, shift = map_of_integers(np.arange(10), CPU), shift_of(10)
-    made = [coded(some, vertices, place, shift, options) for some in (frame[:7], frame[7:])]
-    codes, weights, clash = distinct_codes(*joined_rows(made, weighted), 1 << 2 * shift + 1, options.duplicates)
+    proper, vertices = frame[frame.src != frame.dst], map_of_integers(np.arange(VERTICES), CPU)
+    arcs = [(int(place[u]), int(place[v]), w) for u, v, w in proper.itertuples(index=False)]
+    edges = {(max(u, v), min(u, v)) if ordered else ((u, v) if (u + v) % 2 else (v, u)) for u, v, _ in arcs}
+    edges = sorted(edges - {(v, u) for u, v in edges if u < v and (v, u) in edges})
+    block = block_of(edges)
+    layout = Layout(Axis(VERTICES, 1), (Axis(VERTICES, 1),), Shape(VERTICES, SHIFT, ordered))
+    deal, values = Deal(SHIFT, layout, 1, (0, cut)), np.asarray if weighted else None
+    dealt = [candidates(some, vertices, place, deal, values) for some in (proper[:7], proper[7:])]
+    spans = (0, cut), (cut, VERTICES)
+    found = [
+        arcs_of_block(block, [shares[k] for shares in dealt], SHIFT, span, options) for k, span in enumerate(spans)
+    ]
 
     wanted, several = {}, False
-    for u, v, weight in ((int(place[u]), int(place[v]), float(weight)) for u, v, weight in rows if u != v):
+    for u, v, weight in arcs:
         ends = (u, v) if directed else (max(u, v), min(u, v))
         several |= wanted.get(ends, weight) != weight
         wanted[ends] = weight + (wanted.get(ends, 0) if duplicates == "sum" else 0)
-    assert (clash is not None) == (duplicates is None and several)
-    if clash is not None:
-        position, one, other = clash
-        assert codes[position] == codes[position + 1]
+    clashes = [facts.clash for _, facts in found if facts.clash is not None]
+    assert bool(clashes) == (duplicates is None and several)
+    if clashes:
+        u, v, one, other = clashes[0]
         assert one != other
+        assert {one, other} <= {w for a, b, w in arcs if {a, b} == {u, v}}
         return
-    keys, directions, roots = by_edge(codes, weights, 4.0, directed)
-    high, low = unpack(keys, shift)
-    edges = list(zip(high.tolist(), low.tolist(), strict=True))
-    assert edges == sorted({(max(ends), min(ends)) for ends in wanted})
+    assert sum(facts.rows for _, facts in found) == len(arcs)
+    combined = np.concatenate([arrays for arrays, _ in found], axis=-1)
     if directed:
-        bits = [ALONG * ((u, v) in wanted) | AGAINST * ((v, u) in wanted) for u, v in edges]
-        assert directions.tolist() == bits
-        found = directed_neighbours(keys, directions, shift, 10)
-        arcs = set(wanted)
-        assert found.both.tolist() == [sum(u == w and (v, u) in arcs for u, v in arcs) for w in range(10)]
-        assert found.out.tolist() == [sum(u == w and (v, u) not in arcs for u, v in arcs) for w in range(10)]
-        assert found.into.tolist() == [sum(v == w and (v, u) not in arcs for u, v in arcs) for w in range(10)]
+        directions = directions_of(combined)
+        assert directions.tolist() == [ALONG * ((u, v) in wanted) | AGAINST * ((v, u) in wanted) for u, v in edges]
+        counts = neighbours_of_block(block, directions, VERTICES)
+        out, into, both = add_neighbours(no_neighbours(VERTICES), [counts, VERTICES, (0, 1), np.arange(VERTICES)])
+        known = set(wanted)
+        assert both.tolist() == [sum(u == w and (v, u) in known for u, v in known) for w in range(VERTICES)]
+        assert out.tolist() == [sum(u == w and (v, u) not in known for u, v in known) for w in range(VERTICES)]
+        assert into.tolist() == [sum(v == w and (v, u) not in known for u, v in known) for w in range(VERTICES)]
     if weighted:
+        assert max((facts.largest for _, facts in found)) == max(wanted.values(), default=-np.inf)
         both = [{(u, v), (v, u)} & set(wanted) for u, v in edges]
-        assert roots.tolist() == pytest.approx([sum(cbrt(wanted[ends] / 4) for ends in of) for of in both])
+        roots = [sum(cbrt(wanted[ends] / 4) for ends in of) for of in both]
+        assert roots_of(combined, 4.0).tolist() == pytest.approx(roots, abs=1e-15)
+        assert roots_of(combined, 0.0).tolist() == pytest.approx([root * cbrt(4) for root in roots], abs=1e-15)
 
 
-def test_edges_are_found_in_a_block_and_directions_follow_its_own():
+def test_directions_follow_a_blocks_own_edges():
     """Rows 0 and 2 of stride 2: the block's edges are (0, 3), (2, 1) and (2, 3)."""
-    edges = [(1, 0), (2, 1), (3, 0), (3, 2)]
-    keys = np.array([u << 2 | v for u, v in edges])
     block = OrientedCSR(np.array([0, 1, 3]), np.array([1, 0, 1], "int32"), 2, 0, 1)
-    places, swapped = places_in(block, keys, 2)
-    assert places.tolist() == [2, 1, 3]
-    assert swapped.tolist() == [True, False, True]
-    assert turned(np.array([ALONG, AGAINST, 3], "uint8"), swapped).tolist() == [AGAINST, AGAINST, 3]
-    with pytest.raises(CountError, match="the rows hold 3 edges, the blocks 3: some were lost"):
-        places_in(block, keys[:3], 2)
-    whole = OrientedCSR(np.array([0, 0, 1, 2, 4]), np.array([0, 1, 0, 2], "int32"), 1, 0, 0)
-    assert places_in(whole, keys, 2)[0] == slice(None)
+    frame = pd.DataFrame({"src": [1, 3, 0, 3, 2], "dst": [2, 0, 1, 2, 3]})
+    axis, vertices = Axis(4, 2), map_of_integers(np.arange(4), CPU)
+    deal = Deal(2, Layout(axis, (axis,), Shape(4, 2, False)), 4)
+    shares = candidates(frame, vertices, np.arange(4), deal, None)
+    options = AttributeOptions(None, True)
+    directions, facts = arcs_of_block(block, [shares[1]], 2, (0, 4), options)
+    assert directions.tolist() == [AGAINST, AGAINST, ALONG | AGAINST]
+    assert facts.rows == 4
+    with pytest.raises(CountError, match=r"2 edges of block \(0, 0\) have no row in a second pass over the source"):
+        arcs_of_block(block, [candidates(frame[3:], vertices, np.arange(4), deal, None)[1]], 2, (0, 4), options)
+
+
+def test_members_have_their_neighbours_added():
+    """Rows and columns of a part are vertices 1, 4 and 5, with the edges 4 - 1 and 5 → 4."""
+    block = OrientedCSR(np.array([0, 0, 1, 2]), np.array([0, 1], "int32"), members=np.array([1, 4, 5]))
+    counts = neighbours_of_block(block, np.array([3, ALONG], "uint8"), 3)
+    found = add_neighbours(no_neighbours(6), [counts, 3, block.members, block.members])
+    assert found.tolist() == [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +137,7 @@ def test_edges_are_found_in_a_block_and_directions_follow_its_own():
 def test_loops_may_have_the_largest_weight(duplicates, weights, largest):
     frame = pd.DataFrame({"src": [1, 1, 2][: len(weights)], "weight": np.array(weights, dtype=float)})
     frames = [frame.assign(dst=frame["src"]), pd.DataFrame({"src": [1], "dst": [2], "weight": [99.0]})]
+    frames = [loops_of(rows) for rows in frames]
     options = AttributeOptions("w", False, duplicates)
     if largest is None:
         with pytest.raises(InputError, match="between 1 and itself the weights 2 and 3: which is meant is unclear"):
@@ -109,7 +150,7 @@ def test_loops_may_have_the_largest_weight(duplicates, weights, largest):
 def test_sums_beyond_float64_are_refused(sign):
     """Of an edge's rows, and of a loop's."""
     codes, weights = np.array([7, 7]), sign * np.array([1e308, 1e308])
-    frames = [pd.DataFrame({"src": [0, 0], "dst": [0, 0], "weight": weights})]
+    frames = [pd.DataFrame({"src": [0, 0], "weight": weights})]
     with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
         distinct_codes(codes.copy(), weights, 8, "sum")
     with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
@@ -121,6 +162,7 @@ def test_sums_beyond_float64_are_refused(sign):
 def test_codes_of_many_bits_are_sorted_too():
     codes = np.array([5, 1 << 60, 5, 0, 1 << 60], np.int64)
     for bound in (1 << 62, (1 << 62) + 1):
-        found, weights, _ = distinct_codes(codes.copy(), np.arange(5.0), bound, "last")
+        found, weights, rows, _ = distinct_codes(codes.copy(), np.arange(5.0), bound, "last")
         assert found.tolist() == [0, 5, 1 << 60]
         assert weights.tolist() == [3, 2, 4]
+        assert rows.tolist() == [0, 1, 3]

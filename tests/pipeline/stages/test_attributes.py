@@ -1,6 +1,7 @@
 """Edge attributes: rows of an edge are combined as a dictionary of edges does it."""
 
 from math import cbrt
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -114,6 +115,23 @@ def test_directions_follow_a_blocks_own_edges():
     assert facts.rows == 4
     with pytest.raises(CountError, match=r"2 edges of block \(0, 0\) have no row in a second pass over the source"):
         arcs_of_block(block, [candidates(frame[3:], vertices, np.arange(4), deal, None)[1]], 2, (0, 4), options)
+
+
+def test_the_largest_ids_have_codes_below_64_bits():
+    """The edge between the last two of 2^31 - 1 vertices, from the smaller id to the larger, in two rows."""
+    vertices = 2**31 - 1
+    u, v, shift = vertices - 1, vertices - 2, shift_of(vertices)
+    same = SimpleNamespace(take=lambda ids: ids, dense=lambda ids: ids.to_numpy())
+    frame = pd.DataFrame({"src": [v, v], "dst": [u, u], "weight": [2.0, 6.0]})
+    axis = Axis(vertices, 1)
+    deal = Deal(shift, Layout(axis, (axis,), Shape(vertices, shift, True)), 1, (0, v))
+    shares = candidates(frame, same, same, deal, np.asarray)
+    assert [len(codes) for codes, _ in shares] == [0, 2]
+    block = OrientedCSR(np.array([0, 1]), np.array([v], "int32"), 1, u, 0, ordered=True)
+    arcs, facts = arcs_of_block(block, [shares[1]], shift, (v, vertices), AttributeOptions("w", True, "sum"))
+    assert directions_of(arcs).tolist() == [AGAINST]
+    assert roots_of(arcs, 1.0).tolist() == [2]
+    assert facts == (2, 8.0, None)
 
 
 def test_members_have_their_neighbours_added():

@@ -8,13 +8,15 @@
 //   edges_mark      sets a bit for every id of such an edge
 //   edges_counts    counts the bits in each warp's share; edges_ranks copies the words and adds their running sums
 //   edges_dense     the dense id of an id: the number of bits before its own
-//   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, also a loop
+//   edges_ends      adds 1 to both ends of each edge that is no loop
+//   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the higher
+//                   rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
-//                   before; keys_compact writes them
+//                   before; keys_compact writes them, and subtracts the repeats from counts of their ends
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
-//   keys_sources    adds 1 to the high end
+//   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
 //   keys_orient     makes the higher rank the high end
 //   keys_residues   counts the keys with each pair of remainders of their ends
 //   keys_place      recodes keys by block, with ids dealt out by remainder: a block's first key + row * width + column
@@ -150,8 +152,28 @@ extern "C" __global__ void edges_dense(const Id* ids, int64 size, int64 low, con
   for (int64 k = first_of(); k < size; k += all_threads()) { dense[k] = int32(dense_of(table, ids[k] - low)); }
 }
 
+// Adds a warp's lanes with the same id x as the lane before together; lanes with x = -1 add nothing. All lanes call it.
+__device__ __forceinline__ void add_runs(uint32* counts, int64 x) {
+  uint32 lane = threadIdx.x % 32;
+  int64 before = __shfl_up_sync(ALL, x, 1);
+  uint32 heads = __ballot_sync(ALL, lane == 0 || x != before);
+  uint32 later = lane == 31 ? 0 : heads >> (lane + 1);
+  uint32 run = later ? __ffs(int(later)) : 32 - lane;
+  if (x >= 0 && heads >> lane & 1) { atomicAdd(counts + x, run); }
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    edges_keys(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32 shift, int64* keys) {
+    edges_ends(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32* counts) {
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    int64 a = k < size ? src[k] : 0, b = k < size ? dst[k] : 0;
+    bool proper = a != b;
+    add_runs(counts, proper ? dense_of(table, a - low) : -1);
+    if (proper) { atomicAdd(counts + dense_of(table, b - low), 1u); }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) edges_keys(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, const int32* rank, int64* keys) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 a = src[k], b = dst[k];
     if (a == b) {
@@ -159,7 +181,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     } else {
       a = dense_of(table, a - low);
       b = dense_of(table, b - low);
-      keys[k] = min(a, b) << shift | max(a, b);
+      if (rank) {
+        a = rank[a];
+        b = rank[b];
+      }
+      keys[k] = rank ? max(a, b) << shift | min(a, b) : min(a, b) << shift | max(a, b);
     }
   }
 }
@@ -252,7 +278,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
+    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept,
+        uint32* ends) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
   uint64 place = starts[warp];
@@ -261,27 +288,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     uint32 votes = __ballot_sync(ALL, mine);
     if (mine) { kept[place + __popc(votes & ((1u << lane) - 1))] = keys[k + lane]; }
     place += __popc(votes);
+    if (!ends) { continue; }
+    // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
+    int64 key = k + lane < end ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
+    bool repeat = high != low && !mine;
+    uint32 repeats = __ballot_sync(ALL, repeat);
+    if (repeat && (lane == 0 || !(repeats >> (lane - 1) & 1))) {
+      uint32 others = ~(repeats >> lane), run = others ? __ffs(int(others)) - 1 : 32;
+      atomicAdd(ends + high, 0u - run);
+      atomicAdd(ends + low, 0u - run);
+    }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
-  uint32 lane = threadIdx.x % 32;
-  for (int64 k = first_of(); k - lane < size; k += all_threads()) {
-    int64 key = k < size ? keys[k] : -1, high = key >> shift;
-    int64 before = __shfl_up_sync(ALL, high, 1);
-    uint32 heads = __ballot_sync(ALL, lane == 0 || high != before);
-    if (k >= size) { continue; }
-    uint32 later = lane == 31 ? 0 : heads >> (lane + 1);
-    uint32 run = later ? __ffs(int(later)) : 32 - lane;
-    if (heads >> lane & 1) { atomicAdd(degrees + high, run); }
-    atomicAdd(degrees + (key & ((int64(1) << shift) - 1)), 1u);
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    int64 key = k < size ? keys[k] : -1;
+    add_runs(degrees, key >> shift);
+    if (key >= 0) { atomicAdd(degrees + (key & ((int64(1) << shift) - 1)), 1u); }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_sources(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
-  for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(degrees + (keys[k] >> shift), 1u); }
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    add_runs(degrees, k < size ? keys[k] >> shift : -1);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -83,7 +83,7 @@ class DeviceEdges:
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
-    by `mark`, `add_degrees` and `add_sources`, which update their first argument.
+    by `mark`, `add_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct`.
 
     Attributes
     ----------
@@ -146,12 +146,15 @@ class DeviceEdges:
         self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
         return dense
 
-    def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
-        """Canonical keys in the order of the edges; the keys of loops are 0, which is no edge's key."""
-        keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
-        table = getattr(of, "table", None)  # None where ids are used as they are
-        values = (size, np.int64(of.low), _or_null(table), np.uint32(shift), keys)
-        self._run("edges_keys", len(src), *_wide(src, dst), *values)
+    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
+        self._run("edges_ends", len(src), *_wide(src, dst), *_numbers(src, of), counts)
+
+    def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
+        """Canonical keys in the order of the edges, with ranks oriented ones; a loop's is 0, which is no edge's key."""
+        keys = self.device.array.empty(len(src), dtype="int64")
+        values = (*_wide(src, dst), *_numbers(src, of), np.uint32(shift), _or_null(rank), keys)
+        self._run("edges_keys", len(src), *values)
         return keys
 
     lazy_keys = keys
@@ -176,8 +179,11 @@ class DeviceEdges:
         self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
         return ranges
 
-    def distinct(self, keys: Array, shift: int) -> Array:
-        """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
+    def distinct(self, keys: Array, shift: int, ends: Array | None = None) -> Array:
+        """Drop repeats and loops among ascending keys; return `keys` itself where there are none.
+
+        Each repeat is subtracted from the counts of its ends in `ends`, in place.
+        """
         if not len(keys):
             return keys
         values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
@@ -185,7 +191,7 @@ class DeviceEdges:
         if count == len(keys):
             return keys
         once = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *values, starts, once)
+        self._run("keys_compact", len(keys), *values, starts, once, _or_null(ends))
         return once
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
@@ -256,6 +262,11 @@ def _wide(*columns: Array) -> list[Array]:
     narrow = all(column.dtype == "int32" for column in columns)
     typed = [column.astype("int32" if narrow else "int64", copy=False) for column in columns]
     return [column if column.flags.c_contiguous else column.copy() for column in typed]
+
+
+def _numbers(src: Array, of: Any) -> tuple[Any, ...]:
+    """Number of edges, and how their ids become dense ones; no table where ids are used as they are."""
+    return np.int64(len(src)), np.int64(of.low), _or_null(getattr(of, "table", None))
 
 
 def _or_null(table: Array | None) -> Any:

@@ -14,14 +14,16 @@ Degrees are added up in the pass that drops repeats.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import Buckets
+from dasktc.executors.base import Fold, starmap
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
@@ -30,15 +32,31 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
-from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of
-from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
+from dasktc.pipeline.stages.blocks import check_edges, fill_rows, rows_of_keys, stack
+from dasktc.pipeline.stages.canonical import count_ends, distinct_in_buckets, distinct_of_rows, ends_of
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    Facts,
+    inverse,
+    order_by_rows,
+    oriented,
+    oriented_in_place,
+    ranks_of,
+    total,
+    zero_degrees,
+)
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
+from dasktc.pipeline.stages.reorder import take
 from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
+from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
+from dasktc.registry import ORDERS
 
 __all__ = ["Dealt", "ProcessPlane"]
+
+MOST_ROWS = 1 << 32
+"""Rows from which their number at a vertex might exceed 32 bits."""
 
 
 class Dealt(NamedTuple):
@@ -53,6 +71,43 @@ class Dealt(NamedTuple):
 
     buckets: Buckets
     spans: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(Canonical):
+    """Distinct edges, oriented over ranks by rows, in partitions of whole rows.
+
+    Attributes
+    ----------
+    degrees : handle of array of int32
+        By rank.
+    rank : handle of array of int32
+        By dense id.
+    starts : tuple of int
+        First row of each partition.
+    """
+
+    rank: Any = None
+    starts: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedByRows(Oriented):
+    """An oriented graph in partitions of whole rows, keys ascending, whose vertices are ranked by rows.
+
+    Attributes
+    ----------
+    starts : tuple of int
+        First row of each partition.
+    degrees, rank : handle of array of int32
+        By id.
+    ids : Numbering
+    """
+
+    starts: tuple[int, ...] = (0,)
+    degrees: Any = None
+    rank: Any = None
+    ids: Any = None
 
 
 class ProcessPlane(Plane):
@@ -105,10 +160,50 @@ class ProcessPlane(Plane):
         rows = frames.edges
         if self._sorts_together(rows):
             return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
+        if self._has_order_of_rows(frames):
+            return self._ranked(frames, numbering)
         # Degrees are added up in the pass that makes the partitions.
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
+
+    def _has_order_of_rows(self, frames: Frames) -> bool:
+        """Whether vertices are ranked by rows, repeats included: on a GPU, for one block in `degree` order."""
+        options = self.options
+        is_single = options.parts in (None, 1) and options.partition in ("auto", "whole", "edges")
+        return self.backend.on_device and is_single and self._order.ordered and frames.edges < MOST_ROWS
+
+    @property
+    def _order(self) -> Order:
+        """The vertex order; what the kernel has of its own where that is yet to be chosen."""
+        order: Order = ORDERS[self.options.chosen_reorder]
+        return order
+
+    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+        """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over."""
+        executor, backend, shift, rows = self.executor, self.backend, numbering.shift, frames.edges
+        (vertices,) = executor.gather([numbering.vertices])
+        counting = Fold(
+            partial(zero_degrees, numbering.size, backend),
+            partial(count_ends, vertices=vertices, backend=backend),
+            total,
+        )
+        counts = executor.fold("canonical", counting, list(frames.frames))
+        order = executor.submit("canonical", order_by_rows, counts, backend)
+        rank = executor.submit("canonical", inverse, order, backend)
+        degrees = executor.submit("canonical", take, counts, order)  # once no repeat is left in them
+        del counts, order
+        inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
+        bound = 1 << 2 * shift
+        starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
+        ranges = self.exchange("canonical", inputs, starts, bound)
+        calls = [
+            (slices, bound, span, shift, degrees, backend)
+            for slices, span in zip(ranges, pairwise([0, *starts, bound]), strict=True)
+        ]
+        ranges.clear()
+        partitions = starmap(executor, "canonical", distinct_of_rows, calls)
+        return Ranked(Handles(partitions), rows, degrees, rank, tuple(start >> shift for start in (0, *starts)))
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -136,18 +231,43 @@ class ProcessPlane(Plane):
         return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * self.threads))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
-        """Orient keys in place on the CPU, and into new arrays on a GPU."""
+        """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        if isinstance(edges, Ranked):
+            degrees, partitions = executor.submit("orient", take, edges.degrees, edges.rank), edges.partitions.take()
+            vectors, facts = self._vectors(partitions, degrees, edges.rank, numbering)
+            more = {"starts": edges.starts, "degrees": degrees, "rank": edges.rank, "ids": numbering}
+            return self.oriented(partitions, vectors, facts, numbering, RankedByRows, **more)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         rank = executor.submit("orient", ranks_of, [degrees], backend)
         function = oriented if backend.on_device else oriented_in_place
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
+        return self.oriented(partitions, *self._vectors(partitions, degrees, rank, numbering), numbering)
+
+    def _vectors(self, partitions: list[Any], degrees: Any, rank: Any, numbering: Numbering) -> tuple[list[Any], Facts]:
+        """Degrees and ranks by id and the out-degrees by rank of oriented partitions, and their facts."""
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         outward = executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))
         vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
-        return self.oriented(partitions, vectors, facts, numbering)
+        return vectors, facts
+
+    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
+        """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
+        if isinstance(graph, RankedByRows) and not order.ordered:
+            graph = self._directed_by_degree(graph, shift)
+        return super().reorder(graph, order, shift)
+
+    def _directed_by_degree(self, graph: RankedByRows, shift: int) -> Oriented:
+        """Direct the edges of a graph whose ranks are by rows as if these were distinct; takes its partitions over."""
+        executor, backend = self.executor, self.backend
+        rank = executor.submit("reorder", ranks_of, [graph.degrees], backend)
+        place = executor.submit("reorder", take, rank, executor.submit("reorder", inverse, graph.rank, backend))
+        partitions = executor.map("reorder", oriented, graph.partitions.take(), place, shift, backend)
+        vectors, facts = self._vectors(partitions, graph.degrees, rank, graph.ids)
+        return self.oriented(partitions, vectors, facts, graph.ids)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""
@@ -155,7 +275,16 @@ class ProcessPlane(Plane):
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
-        """Build the single block of a large graph in shared memory, and other blocks by an exchange."""
+        """Build the single block of a large graph in shared memory, or of rows; other blocks by an exchange."""
+        if layout.shape == (1, 1) and isinstance(graph, RankedByRows):
+            ((rows,),) = layout.sizes[0].tolist()
+            spans, width = pairwise([*graph.starts, rows]), 1 << layout.shift
+            calls = [
+                (keys, start * width, end - start, width, self.backend)
+                for keys, (start, end) in zip(graph.partitions.take(), spans, strict=True)
+            ]
+            slabs = starmap(self.executor, "blocks", rows_of_keys, calls)
+            return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
         if layout.shape != (1, 1) or not self._sorts_together(graph.edges):
             return super().blocks(graph, layout, edges, where)
         block = self._single_block(graph, layout)

@@ -19,7 +19,7 @@ from dasktc.wording import plural
 
 __all__ = [
     "Filling", "block_keys", "block_of_slab", "check_edges", "checked_block", "edges_per_block", "every", "fill_rows",
-    "places_before", "slab", "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
+    "places_before", "rows_of_keys", "slab", "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
 ]  # fmt: skip
 
 Array = Any
@@ -85,6 +85,11 @@ def slab_of_ranks(
 def fill_rows(span: tuple[int, int], buckets: Buckets, shift: int, loose: int, offsets: Array, columns: Array) -> None:
     """Sort the keys of a span of buckets, and write their rows into the arrays of the block."""
     buckets.write_rows(*span, shift, loose, offsets, columns)
+
+
+def rows_of_keys(keys: Array, start: int, rows: int, columns: int, backend: Backend) -> tuple[Array, Array]:
+    """Offsets and columns of so many rows of ascending keys, `columns` keys each, the first of which is `start`."""
+    return backend.edges.rows(keys, start, rows, columns)
 
 
 def slab_spans(layout: Layout, rows: list[list[int]]) -> list[tuple[int, int, int, int, int]]:

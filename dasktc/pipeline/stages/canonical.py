@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.read import ends_between, rows_of
 
 __all__ = [
-    "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples",
+    "count_ends", "distinct_in_buckets", "distinct_of_rows", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
+    "keys_of_places", "keys_of_samples",
 ]  # fmt: skip
 
 Array = Any
 Frame = Any
+DENSE = IdRange(0, 0)
+"""Ids that are dense ids already."""
 
 
 def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
@@ -37,21 +41,50 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
     return _packed((frames["src"], frames["dst"]), vertices, shift, backend)
 
 
-def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
-    """As `keys_of`, with the scratch of one chunk; from pairs of arrays also, in which loops are marked by key 0."""
+def keys_in_chunks(
+    frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
+) -> Array:
+    """As `keys_of`, with the scratch of one chunk; from pairs of arrays also, in which loops are marked by key 0.
+
+    With ranks the keys are oriented ones over these, as `Edges.oriented` makes them.
+    """
     if isinstance(frames, list):
-        return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend) for frame in frames])
+        return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend, rank) for frame in frames])
     if isinstance(vertices, IdRange | RangeMap):
-        return backend.edges.keys(*arrays_of(frames), vertices, shift)
-    rows, chunk = rows_of(frames), backend.chunk
-    keys = backend.array.empty(rows, dtype="int64")
-    for start in range(0, rows, chunk):
-        ends = ends_between(frames, start, start + chunk)
-        part = keys[start : start + chunk]
-        part[:] = _packed(ends, vertices, shift, backend)
-        if isinstance(frames, tuple):
-            part[ends[0] == ends[1]] = 0  # the ends of a loop need not be among the ids
+        return backend.edges.keys(*arrays_of(frames), vertices, shift, rank)
+    keys = backend.array.empty(rows_of(frames), dtype="int64")
+    for start, ends in _dense_chunks(frames, vertices, backend):
+        keys[start : start + len(ends[0])] = backend.edges.keys(*ends, DENSE, shift, rank)
     return keys
+
+
+def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap | IdRange, backend: Backend) -> Array:
+    """Add the rows of a frame, or of a list of frames, that name each vertex and are no loops to `counts`, in place."""
+    if isinstance(frames, list):
+        for frame in frames:
+            count_ends(counts, frame, vertices, backend)
+    elif isinstance(vertices, IdRange | RangeMap):
+        backend.edges.add_ends(counts, *arrays_of(frames), vertices)
+    else:
+        for _, ends in _dense_chunks(frames, vertices, backend):
+            backend.edges.add_ends(counts, *ends, DENSE)
+    return counts
+
+
+def _dense_chunks(frame: Frame, vertices: VertexMap, backend: Backend) -> Iterator[tuple[int, tuple[Array, Array]]]:
+    """Yield the first row and the dense ids of each chunk of a frame; the ends of a loop are equal, or not ids."""
+    for start in range(0, rows_of(frame), backend.chunk):
+        src, dst = ends_between(frame, start, start + backend.chunk)
+        a, b = (vertices.dense(end).astype("int32", copy=False) for end in (src, dst))
+        yield start, (a, b)
+
+
+def distinct_of_rows(
+    slices: list[Array], bound: int, span: tuple[int, int], shift: int, ends: Array, backend: Backend
+) -> Array:
+    """Distinct oriented keys of a span, ascending; each repeat is subtracted from the counts of its ends in `ends`."""
+    buckets = backend.dealt(slices, bound, span)
+    return buckets.distinct(0, len(buckets), shift, ends)
 
 
 def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
@@ -68,12 +101,13 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
     return pack(high, low, shift)
 
 
-def keys_of_samples(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
-    """Keys of sampled edges by any id map, computed on the backend's device."""
+def keys_of_samples(
+    vertices: VertexMap | IdRange, samples: list[Any], shift: int, backend: Backend, rank: Array | None = None
+) -> list[Any]:
+    """Keys of sampled edges by any id map, computed on the backend's device; with ranks oriented ones."""
     xp = backend.array
-    return [
-        on_host(keys_in_chunks((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples
-    ]
+    pairs = [(xp.asarray(src), xp.asarray(dst)) for src, dst in samples]
+    return [on_host(keys_in_chunks(pair, vertices, shift, backend, rank)) for pair in pairs]
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:

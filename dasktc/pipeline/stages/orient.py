@@ -10,7 +10,6 @@ degrees alone, and every count is checked against it.
 
 from __future__ import annotations
 
-from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +21,9 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_sources", "add_sums", "dense_ids", "facts_of",
-    "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "oriented", "oriented_in_place", "oriented_in_ranges",
-    "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of", "total", "totals_of",
-    "wedges_of", "zero_degrees",
+    "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place",
+    "oriented_in_ranges", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of",
+    "total", "totals_of", "wedges_of", "zero_degrees",
 ]  # fmt: skip
 
 Array = Any
@@ -123,7 +122,8 @@ def facts_of(vectors: list[Array], totals: tuple[int, int, int], cuts: int, back
     """Statistics for the plan, from the vectors of `totals_of` and its result; `cuts` ranges of rows, or 0."""
     vertices, edges, wedges = totals
     rows = vectors[2][:vertices]
-    bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+    longest = int(rows.max()) if vertices else 0
+    bins = 1 + max(SMALL_ROW, longest)
     counts = backend.vertices.lengths(rows, bins)
     places = []
     if cuts:
@@ -159,6 +159,13 @@ def order_by(weight: Array, backend: Backend) -> Array:
         The vertices in this order; int64 where a weight and an id do not fit 63 bits together.
     """
     return backend.vertices.order(weight)
+
+
+def order_by_rows(counts: Array, backend: Backend) -> Array:
+    """Sort the vertices by the rows that name them, at most V - 1, as `order_by`; counts are of int32, modulo 2^32."""
+    xp = backend.array
+    most = xp.uint32(max(0, len(counts) - 1))
+    return order_by(xp.minimum(counts.view("uint32"), most).view("int32"), backend)
 
 
 def zero_degrees(size: int, backend: Backend) -> Array:

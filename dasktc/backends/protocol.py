@@ -124,7 +124,7 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
+    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -166,8 +166,14 @@ class Edges(Protocol):
     def ranked(self, marks: Any, low: int, width: int) -> VertexMap:
         """Make the map of the marked ids."""
 
-    def keys(self, src: Any, dst: Any, of: Any, shift: int) -> Any:
-        """Canonical keys in the order of the edges; on a device those of loops are 0.
+    def add_ends(self, counts: Any, src: Any, dst: Any, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges except loops; counts are modulo 2^32.
+
+        `of` is as for `keys`.
+        """
+
+    def keys(self, src: Any, dst: Any, of: Any, shift: int, rank: Any = None) -> Any:
+        """Canonical keys in the order of the edges, with ranks oriented ones; on a device those of loops are 0.
 
         `of` is a `RangeMap`, or has the smallest id, `low`, of a range of ids that are used as they are.
         """
@@ -181,8 +187,11 @@ class Edges(Protocol):
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
-    def distinct(self, keys: Any, shift: int) -> Any:
-        """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
+    def distinct(self, keys: Any, shift: int, ends: Any = None) -> Any:
+        """Drop repeats among ascending keys, which may be overwritten; on a device also loops.
+
+        Each repeat is subtracted from the counts of its two ends in `ends`, in place.
+        """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
         """Add 1 to the count of both ends of each key; the high ends ascend."""
@@ -340,8 +349,11 @@ class Buckets(Protocol):
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` half-open ranges of buckets with about equally many keys."""
 
-    def distinct(self, first: int, end: int, shift: int) -> Any:
-        """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops."""
+    def distinct(self, first: int, end: int, shift: int, ends: Any = None) -> Any:
+        """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops.
+
+        `ends` are as for `Edges.distinct`.
+        """
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Any, Any]:
         """As `Edges.rows`, of all keys; those that differ only in bits below `low` may come in any order."""

@@ -50,6 +50,8 @@ GUESS = 12
 """Leading bits of a key that tell approximately which range it is in."""
 
 LARGEST = 2**63 - 1
+ID_BITS = 31
+"""Bits of any dense id."""
 
 U = np.uint64
 
@@ -121,6 +123,16 @@ def distinct(keys: Int64s) -> int:
         size += key != last
         last = key
     return size
+
+
+@Kernel
+def subtract_repeats(ends: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Subtract 1 from the counts of both ends of each of the ascending keys that equals the key before."""
+    mask = (1 << shift) - 1
+    for i in range(1, len(keys)):
+        if keys[i] == keys[i - 1]:
+            ends[U(keys[i] >> shift)] -= 1
+            ends[U(keys[i] & mask)] -= 1
 
 
 @Kernel
@@ -196,14 +208,19 @@ class CpuEdges:
         table[ids] = np.arange(len(ids), dtype=np.int32)
         return TableMap(low, table, ids + low if low else ids)
 
-    def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
-        """Canonical keys in the order of the edges."""
+    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges."""
+        _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
+
+    def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
+        """Canonical keys in the order of the edges; with ranks oriented ones."""
         src, dst = _of_one_type(src, dst)
-        if not isinstance(of, TableMap):
-            return radix.canonical_keys(src, dst, of.low, shift).keys()
-        keys = np.empty(len(src), np.int64)
-        _relabel(src, dst, of.low, of.table, shift, keys)
-        return keys
+        if isinstance(of, TableMap):
+            keys = np.empty(len(src), np.int64)
+            _relabel(src, dst, of.low, of.table, shift, keys)
+        else:
+            keys = radix.canonical_keys(src, dst, of.low, shift).keys()
+        return keys if rank is None else self.orient(keys, rank, shift)
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
@@ -231,8 +248,10 @@ class CpuEdges:
         _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
-    def distinct(self, keys: Array, shift: int) -> Array:
+    def distinct(self, keys: Array, shift: int, ends: Array | None = None) -> Array:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
+        if ends is not None:
+            subtract_repeats(ends, keys, shift)
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 

@@ -79,10 +79,8 @@ class Ranked(Canonical):
 
     Attributes
     ----------
-    degrees : handle of array of int32
-        By rank.
     rank : handle of array of int32
-        By dense id.
+        By id.
     starts : tuple of int
         First row of each partition.
     """
@@ -191,18 +189,19 @@ class ProcessPlane(Plane):
         counts = executor.fold("canonical", counting, list(frames.frames))
         order = executor.submit("canonical", order_by_rows, counts, backend)
         rank = executor.submit("canonical", inverse, order, backend)
-        degrees = executor.submit("canonical", take, counts, order)  # once no repeat is left in them
+        ends = executor.submit("canonical", take, counts, order)  # by rank; degrees, once repeats are subtracted
         del counts, order
         inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
         bound = 1 << 2 * shift
         starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
         ranges = self.exchange("canonical", inputs, starts, bound)
         calls = [
-            (slices, bound, span, shift, degrees, backend)
+            (slices, bound, span, shift, ends, backend)
             for slices, span in zip(ranges, pairwise([0, *starts, bound]), strict=True)
         ]
         ranges.clear()
         partitions = starmap(executor, "canonical", distinct_of_rows, calls)
+        degrees = executor.submit("canonical", take, ends, rank)
         return Ranked(Handles(partitions), rows, degrees, rank, tuple(start >> shift for start in (0, *starts)))
 
     def _sorts_together(self, keys: int) -> bool:
@@ -234,9 +233,9 @@ class ProcessPlane(Plane):
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
-            degrees, partitions = executor.submit("orient", take, edges.degrees, edges.rank), edges.partitions.take()
-            vectors, facts = self._vectors(partitions, degrees, edges.rank, numbering)
-            more = {"starts": edges.starts, "degrees": degrees, "rank": edges.rank, "ids": numbering}
+            partitions = edges.partitions.take()
+            vectors, facts = self._vectors(partitions, edges.degrees, edges.rank, numbering)
+            more = {"starts": edges.starts, "degrees": edges.degrees, "rank": edges.rank, "ids": numbering}
             return self.oriented(partitions, vectors, facts, numbering, RankedByRows, **more)
         degrees = edges.degrees
         if degrees is None:

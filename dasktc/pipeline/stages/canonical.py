@@ -53,8 +53,11 @@ def keys_in_chunks(
     if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*arrays_of(frames), vertices, shift, rank)
     keys = backend.array.empty(rows_of(frames), dtype="int64")
-    for start, ends in _dense_chunks(frames, vertices, backend):
-        keys[start : start + len(ends[0])] = backend.edges.keys(*ends, DENSE, shift, rank)
+    for start, (src, dst) in _dense_chunks(frames, vertices, backend):
+        part = keys[start : start + len(src)]
+        part[:] = backend.edges.keys(src, dst, DENSE, shift, rank)
+        if isinstance(frames, tuple):
+            part[src == dst] = 0
     return keys
 
 

@@ -9,6 +9,8 @@
 //   edges_counts    counts the bits in each warp's share; edges_ranks copies the words and adds their running sums
 //   edges_dense     the dense id of an id: the number of bits before its own
 //   edges_ends      adds 1 to both ends of each edge that is no loop
+//   edges_bins, edges_deal, edges_tally: the same of many edges: ends are dealt to bins by their leading bits, and
+//                   counted in shared memory
 //   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the higher
 //                   rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
@@ -55,6 +57,24 @@
 #endif
 #ifndef TILE
 #define TILE 8  // keys per thread that are dealt to ranges together
+#endif
+#ifndef DEAL_BLOCK
+#define DEAL_BLOCK 512
+#endif
+#ifndef DEAL_ROWS
+#define DEAL_ROWS 8  // rows per thread whose ends are dealt to bins together
+#endif
+#ifndef BIN_BITS
+#define BIN_BITS 10  // most bins are 1 << BIN_BITS
+#endif
+#ifndef TALLY_BLOCK
+#define TALLY_BLOCK 1024
+#endif
+#ifndef TALLY_BITS
+#define TALLY_BITS 15  // a block counts 1 << TALLY_BITS ids in shared memory, 4 bytes each
+#endif
+#ifndef TALLY_ENDS
+#define TALLY_ENDS 262144  // ends that it counts before it adds to the counts of all
 #endif
 
 #if WIDE
@@ -169,6 +189,97 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bool proper = a != b;
     add_runs(counts, proper ? dense_of(table, a - low) : -1);
     if (proper) { atomicAdd(counts + dense_of(table, b - low), 1u); }
+  }
+}
+
+constexpr uint32 BINS = 1 << BIN_BITS, DEALT = 2 * DEAL_ROWS * DEAL_BLOCK, NO_ID = 0xffffffffu;
+
+// counts: of the ends in each bin, 1 << shift ids; initially 0.
+extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_bins(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, uint64* counts) {
+  __shared__ uint32 own[BINS];
+  for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) { own[d] = 0; }
+  __syncthreads();
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k];
+    if (a == b) { continue; }
+    atomicAdd(own + (dense_of(table, a - low) >> shift), 1u);
+    atomicAdd(own + (dense_of(table, b - low) >> shift), 1u);
+  }
+  __syncthreads();
+  for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) {
+    if (own[d]) { atomicAdd(counts + d, uint64(own[d])); }
+  }
+}
+
+// Brings the ends of a bin together, in no order; `next` is the next free place of each bin, in the end that of the one
+// after it. A tile's ends are gathered by bin in shared memory, and written in runs.
+extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_deal(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, uint64* next, uint32* ends) {
+  __shared__ uint32 starts[BINS + 1], staged[DEALT], sums[DEAL_BLOCK / 32];
+  __shared__ uint64 places[BINS];
+  for (int64 tile = int64(blockIdx.x) * DEAL_ROWS * DEAL_BLOCK; tile < size;
+       tile += int64(gridDim.x) * DEAL_ROWS * DEAL_BLOCK) {
+    for (uint32 d = threadIdx.x; d <= BINS; d += DEAL_BLOCK) { starts[d] = 0; }
+    uint32 mine[2 * DEAL_ROWS], place[2 * DEAL_ROWS];
+#pragma unroll
+    for (uint32 i = 0; i < DEAL_ROWS; i++) {
+      int64 k = tile + i * DEAL_BLOCK + threadIdx.x;
+      int64 a = k < size ? src[k] : 0, b = k < size ? dst[k] : 0;
+      mine[2 * i] = a != b ? uint32(dense_of(table, a - low)) : NO_ID;
+      mine[2 * i + 1] = a != b ? uint32(dense_of(table, b - low)) : NO_ID;
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32 i = 0; i < 2 * DEAL_ROWS; i++) {
+      if (mine[i] != NO_ID) { place[i] = atomicAdd(starts + (mine[i] >> shift), 1u); }
+    }
+    __syncthreads();
+    for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) {
+      places[d] = starts[d] ? atomicAdd(next + d, uint64(starts[d])) : 0;
+    }
+    starts_of<DEAL_BLOCK>(starts, BINS + 1, sums);
+    for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) { places[d] -= starts[d]; }
+#pragma unroll
+    for (uint32 i = 0; i < 2 * DEAL_ROWS; i++) {
+      if (mine[i] != NO_ID) { staged[starts[mine[i] >> shift] + place[i]] = mine[i]; }
+    }
+    __syncthreads();
+    for (uint32 k = threadIdx.x; k < starts[BINS]; k += DEAL_BLOCK) {
+      uint32 x = staged[k];
+      ends[places[x >> shift] + k] = x;
+    }
+    __syncthreads();
+  }
+}
+
+// Counts dealt ends: of those of a bin, some at a time, a block counts the ids of one range in shared memory. `bin_ends`
+// are the ends of the bins. Blocks of one bin are neighbours, so that all but the first find its ends in the cache.
+extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint64* bin_ends, uint32 bins, uint32 shift,
+    uint32 pieces, const uint32* ends, int64 ids, uint32* counts) {
+  extern __shared__ unsigned char memory[];
+  uint32* const own = reinterpret_cast<uint32*>(memory);
+  constexpr uint32 RANGE = 1 << TALLY_BITS;
+  uint32 ranges = 1u << (shift - TALLY_BITS);
+  for (uint32 unit = blockIdx.x; unit < bins * pieces * ranges; unit += gridDim.x) {
+    uint32 range = unit % ranges, piece = unit / ranges % pieces, bin = unit / ranges / pieces;
+    int64 begin = bin ? bin_ends[bin - 1] : 0, size = int64(bin_ends[bin]) - begin;
+    int64 each = max(int64(TALLY_ENDS), (size + pieces - 1) / pieces), first = piece * each;
+    int64 id = (int64(bin) << shift) + int64(range) * RANGE;
+    if (first >= size || id >= ids) { continue; }
+    int64 last = min(first + each, size);
+    for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) { own[k] = 0; }
+    __syncthreads();
+#pragma unroll 4
+    for (int64 k = first + threadIdx.x; k < last; k += TALLY_BLOCK) {
+      uint32 x = ends[begin + k] - uint32(id);
+      if (x < RANGE) { atomicAdd(own + x, 1u); }
+    }
+    __syncthreads();
+    for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) {
+      if (own[k]) { atomicAdd(counts + id + k, own[k]); }
+    }
+    __syncthreads();
   }
 }
 

@@ -12,13 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends.csr import Array, on_host
-from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.cuda.device import THREADS, Device, grid_of, spread
 from dasktc.backends.kernel_files import macros
 from dasktc.backends.vertex_maps import RangeMap
 
 __all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
 LEAST = -(2**63)
+DEALT_EDGES = 1 << 20
+"""Edges from which ends are dealt out before they are counted."""
+TALLY_BITS, SMALL_TALLY_BITS = 15, 13
+"""Binary logarithm of the ids that a block counts in shared memory, and of those where it has less than 128 KiB."""
+TALLIES = 16
+"""Most blocks that count the same ids, each some of the ends."""
 
 
 class Facts(NamedTuple):
@@ -148,7 +154,29 @@ class DeviceEdges:
 
     def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
-        self._run("edges_ends", len(src), *_wide(src, dst), *_numbers(src, of), counts)
+        given = *_wide(src, dst), *_numbers(src, of)
+        if len(src) < DEALT_EDGES:
+            self._run("edges_ends", len(src), *given, counts)
+            return
+        xp, shape = self.device.array, macros("edges")
+        bits = TALLY_BITS if getattr(self.device, "shared_bytes", 0) > 4 << TALLY_BITS else SMALL_TALLY_BITS
+        shift = max(bits, (len(counts) - 1).bit_length() - shape["BIN_BITS"])
+        bins = xp.zeros((1 << shape["BIN_BITS"]) + 1, dtype="uint64")
+        wide = ("WIDE", int(given[0].dtype == "int64"))
+        tiles = -(-len(src) // (shape["DEAL_ROWS"] * shape["DEAL_BLOCK"]))
+        grid = min(tiles, THREADS // shape["DEAL_BLOCK"] * self.device.processors)
+        self.device.launch("edges", "edges_bins", (wide,), grid, shape["DEAL_BLOCK"], (*given, np.uint32(shift), bins))
+        self.device.launch("edges", "share_starts", (wide,), 1, shape["SCAN"], (bins, np.uint32(len(bins))))
+        ends = xp.empty(2 * len(src), dtype="uint32")
+        self.device.launch(
+            "edges", "edges_deal", (wide,), grid, shape["DEAL_BLOCK"], (*given, np.uint32(shift), bins, ends)
+        )
+        used, ids = np.uint32(((len(counts) - 1) >> shift) + 1), np.int64(len(counts))
+        values = (bins, used, np.uint32(shift), np.uint32(TALLIES), ends, ids, counts)
+        block, shared = shape["TALLY_BLOCK"], 4 << bits
+        self.device.launch(
+            "edges", "edges_tally", (("WIDE", 0), ("TALLY_BITS", bits)), self.device.processors, block, values, shared
+        )
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges, with ranks oriented ones; a loop's is 0, which is no edge's key."""

@@ -15,7 +15,7 @@
 //                   rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
-//                   before; keys_compact writes them, and subtracts the repeats from counts of their ends
+//                   before; keys_compact writes them, and subtracts the repeats from degrees, which are not of ranks but of vertices
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
 //   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
@@ -390,7 +390,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept,
-        uint32* ends) {
+        const int32* vertices, uint32* degrees) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
   uint64 place = starts[warp];
@@ -399,15 +399,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     uint32 votes = __ballot_sync(ALL, mine);
     if (mine) { kept[place + __popc(votes & ((1u << lane) - 1))] = keys[k + lane]; }
     place += __popc(votes);
-    if (!ends) { continue; }
+    if (!degrees) { continue; }
     // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
     int64 key = k + lane < end ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
     bool repeat = high != low && !mine;
     uint32 repeats = __ballot_sync(ALL, repeat);
     if (repeat && (lane == 0 || !(repeats >> (lane - 1) & 1))) {
       uint32 others = ~(repeats >> lane), run = others ? __ffs(int(others)) - 1 : 32;
-      atomicAdd(ends + high, 0u - run);
-      atomicAdd(ends + low, 0u - run);
+      atomicAdd(degrees + vertices[high], 0u - run);
+      atomicAdd(degrees + vertices[low], 0u - run);
     }
   }
 }

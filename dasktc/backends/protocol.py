@@ -190,7 +190,8 @@ class Edges(Protocol):
     def distinct(self, keys: Any, shift: int, ends: Any = None) -> Any:
         """Drop repeats among ascending keys, which may be overwritten; on a device also loops.
 
-        Each repeat is subtracted from the counts of its two ends in `ends`, in place.
+        `ends` are the vertices of the ranks in keys, and degrees by vertex: of both of its ends' each repeat is
+        subtracted, in place.
         """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:

@@ -126,13 +126,13 @@ def distinct(keys: Int64s) -> int:
 
 
 @Kernel
-def subtract_repeats(ends: Int32s, keys: ConstInt64s, shift: int) -> None:
-    """Subtract 1 from the counts of both ends of each of the ascending keys that equals the key before."""
+def subtract_repeats(vertices: ConstInt32s, degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
+    """Subtract 1 from the degrees of both ends' vertices of each of the ascending keys that equals the key before."""
     mask = (1 << shift) - 1
     for i in range(1, len(keys)):
         if keys[i] == keys[i - 1]:
-            ends[U(keys[i] >> shift)] -= 1
-            ends[U(keys[i] & mask)] -= 1
+            degrees[U(vertices[U(keys[i] >> shift)])] -= 1
+            degrees[U(vertices[U(keys[i] & mask)])] -= 1
 
 
 @Kernel
@@ -248,10 +248,10 @@ class CpuEdges:
         _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
-    def distinct(self, keys: Array, shift: int, ends: Array | None = None) -> Array:
+    def distinct(self, keys: Array, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
         if ends is not None:
-            subtract_repeats(ends, keys, shift)
+            subtract_repeats(*ends, keys, shift)
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 

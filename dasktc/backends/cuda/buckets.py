@@ -33,8 +33,8 @@ class DeviceBuckets:
         """The only range of buckets."""
         return [(0, 1)]
 
-    def distinct(self, first: int, end: int, shift: int, ends: Array | None = None) -> Array:
-        """Sort the keys, and drop repeats and loops; each repeat is subtracted from the counts of its ends."""
+    def distinct(self, first: int, end: int, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
+        """Sort the keys, and drop repeats and loops; `ends` as for `DeviceEdges.distinct`."""
         return self.edges.distinct(self._sorted(), shift, ends)
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:

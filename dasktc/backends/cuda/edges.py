@@ -207,10 +207,10 @@ class DeviceEdges:
         self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
         return ranges
 
-    def distinct(self, keys: Array, shift: int, ends: Array | None = None) -> Array:
+    def distinct(self, keys: Array, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
         """Drop repeats and loops among ascending keys; return `keys` itself where there are none.
 
-        Each repeat is subtracted from the counts of its ends in `ends`, in place.
+        `ends` are the vertices of the ranks in keys, and degrees by vertex, of which each repeat is subtracted.
         """
         if not len(keys):
             return keys
@@ -219,7 +219,7 @@ class DeviceEdges:
         if count == len(keys):
             return keys
         once = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *values, starts, once, _or_null(ends))
+        self._run("keys_compact", len(keys), *values, starts, once, *map(_or_null, ends or (None, None)))
         return once
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:

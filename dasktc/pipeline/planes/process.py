@@ -186,22 +186,19 @@ class ProcessPlane(Plane):
             partial(count_ends, vertices=vertices, backend=backend),
             total,
         )
-        counts = executor.fold("canonical", counting, list(frames.frames))
-        order = executor.submit("canonical", order_by_rows, counts, backend)
+        degrees = executor.fold("canonical", counting, list(frames.frames))  # until repeats are subtracted, rows
+        order = executor.submit("canonical", order_by_rows, degrees, backend)
         rank = executor.submit("canonical", inverse, order, backend)
-        ends = executor.submit("canonical", take, counts, order)  # by rank; degrees, once repeats are subtracted
-        del counts, order
         inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
         bound = 1 << 2 * shift
         starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
         ranges = self.exchange("canonical", inputs, starts, bound)
         calls = [
-            (slices, bound, span, shift, ends, backend)
+            (slices, bound, span, shift, (order, degrees), backend)
             for slices, span in zip(ranges, pairwise([0, *starts, bound]), strict=True)
         ]
         ranges.clear()
         partitions = starmap(executor, "canonical", distinct_of_rows, calls)
-        degrees = executor.submit("canonical", take, ends, rank)
         return Ranked(Handles(partitions), rows, degrees, rank, tuple(start >> shift for start in (0, *starts)))
 
     def _sorts_together(self, keys: int) -> bool:

@@ -83,9 +83,9 @@ def _dense_chunks(frame: Frame, vertices: VertexMap, backend: Backend) -> Iterat
 
 
 def distinct_of_rows(
-    slices: list[Array], bound: int, span: tuple[int, int], shift: int, ends: Array, backend: Backend
+    slices: list[Array], bound: int, span: tuple[int, int], shift: int, ends: tuple[Array, Array], backend: Backend
 ) -> Array:
-    """Distinct oriented keys of a span, ascending; each repeat is subtracted from the counts of its ends in `ends`."""
+    """Distinct oriented keys of a span, ascending; `ends` are as for `Edges.distinct`."""
     buckets = backend.dealt(slices, bound, span)
     return buckets.distinct(0, len(buckets), shift, ends)
 

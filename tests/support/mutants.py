@@ -66,13 +66,22 @@ RACES: list[Mutant] = []
 # None drops a barrier at the end of keys_scatter's tile, as an earlier list did: there is none, for between the places of
 # a tile and those of the next one stand the two barriers that the third and the second mutant drop.
 _race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
-_race("edges.cu", *without("1u); }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("range[i], 1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("  ranges.clear(borders + 1);\n  __syncthreads();\n  for (int64 k = first_of()", SYNC))
 _race("edges.cu", *without("{ own[r] = 0; }\n  __syncthreads();", SYNC))
 _race("edges.cu", "atomicOr(word, bit);", "*word |= bit;")
-_race("edges.cu", "{ atomicAdd(degrees + high, run); }", "{ degrees[high] += run; }")
-_race("edges.cu", "atomicAdd(degrees + (keys[k] >> shift), 1u);", "degrees[keys[k] >> shift] += 1u;")
+_race("edges.cu", "{ atomicAdd(counts + x, run); }", "{ counts[x] += run; }")
+_race(
+    "edges.cu", "{ atomicAdd(counts + dense_of(table, b - low), 1u); }", "{ counts[dense_of(table, b - low)] += 1u; }"
+)
+_race("edges.cu", "atomicAdd(degrees + vertices[high], 0u - run);", "degrees[vertices[high]] -= run;")
+_race("edges.cu", "{ atomicAdd(own + x, 1u); }", "{ own[x] += 1u; }")
+_race("edges.cu", "{ atomicAdd(counts + id + k, own[k]); }", "{ counts[id + k] += own[k]; }")
+_race("edges.cu", *without("{ own[k] = 0; }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("{ own[d] = 0; }\n  __syncthreads();", SYNC))
+_race("edges.cu", *without("= mine[i]; }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("mine[i] >> shift), 1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", "place[i] = atomicAdd(ranges.counts + range[i], 1u);", "place[i] = ranges.counts[range[i]]++;")
 _race("edges.cu", "    atomicMax(facts, low);\n", "    facts[0] = max(facts[0], low);\n")
 _race("vertices.cu", "atomicAdd(usual + value, 1u);", "usual[value] += 1u;")
@@ -103,7 +112,7 @@ MUTANTS = [
     *RACES,
     # from edges to blocks
     Mutant("rows-read", "without_loops", "return frame, Counts(rows, loops, Span", "return frame, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
-    Mutant("splitter-lost", "Plane.exchange_and_fold", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
+    Mutant("splitter-lost", "Plane.keys_and_starts", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
     Mutant("partitions-budget", "Plane.partitions", "if edges < min(limit, largest):", "if edges <= limit:", "pipeline/planes/test_base.py", "few_edges"),
     Mutant("loops-kept", "CpuEdges.proper", 'return pd.DataFrame({"src": src[:-1], "dst": dst[:-1]}, copy=False), loops, low, high', "return frame, loops, low, high", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dasktc
-from dasktc.options import Method, Options
+from dasktc.options import Method
 from dasktc.pipeline.planes import process
 from dasktc.pipeline.planes.process import RankedByRows
 from tests.support import oracle
-from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import needs_compiler
-from tests.support.slow_pipeline import orientation, prepared, random_edges, skewed_edges, tuned
+from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, tuned
 
 pytestmark = needs_compiler
 WHOLE = Method(partition="whole")

@@ -15,7 +15,9 @@
 //                   rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
-//                   before; keys_compact writes them, and subtracts the repeats from degrees, which are not of ranks but of vertices
+//                   before; keys_compact writes them
+//   keys_rows       of these keys the columns; adds them to the lengths of their rows, and subtracts repeats from the
+//                   degrees of their ends, which are by id
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
 //   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
@@ -69,6 +71,9 @@
 #endif
 #ifndef TALLY_BLOCK
 #define TALLY_BLOCK 1024
+#endif
+#ifndef TALLY_BATCH
+#define TALLY_BATCH 8
 #endif
 #ifndef TALLY_BITS
 #define TALLY_BITS 15  // a block counts 1 << TALLY_BITS ids in shared memory, 4 bytes each
@@ -270,10 +275,18 @@ extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint
     int64 last = min(first + each, size);
     for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) { own[k] = 0; }
     __syncthreads();
-#pragma unroll 4
-    for (int64 k = first + threadIdx.x; k < last; k += TALLY_BLOCK) {
-      uint32 x = ends[begin + k] - uint32(id);
-      if (x < RANGE) { atomicAdd(own + x, 1u); }
+    for (int64 k = first + threadIdx.x; k < last; k += TALLY_BATCH * TALLY_BLOCK) {
+      uint32 mine[TALLY_BATCH];  // all are read before one is counted
+#pragma unroll
+      for (uint32 i = 0; i < TALLY_BATCH; i++) {
+        int64 at = k + i * TALLY_BLOCK;
+        mine[i] = at < last ? ends[begin + at] : NO_ID;
+      }
+#pragma unroll
+      for (uint32 i = 0; i < TALLY_BATCH; i++) {
+        uint32 x = mine[i] - uint32(id);
+        if (x < RANGE) { atomicAdd(own + x, 1u); }
+      }
     }
     __syncthreads();
     for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) {
@@ -389,8 +402,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept,
-        const int32* vertices, uint32* degrees) {
+    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
   uint64 place = starts[warp];
@@ -399,9 +411,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     uint32 votes = __ballot_sync(ALL, mine);
     if (mine) { kept[place + __popc(votes & ((1u << lane) - 1))] = keys[k + lane]; }
     place += __popc(votes);
-    if (!degrees) { continue; }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, int64 share,
+    const uint64* starts, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  uint64 place = starts[warp];
+  for (int64 k = begin; k < end; k += 32) {
+    bool there = k + lane < end, mine = there && is_new(keys, k + lane, shift);
+    int64 key = there ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
+    uint32 votes = __ballot_sync(ALL, mine);
+    if (mine) { columns[place + __popc(votes & ((1u << lane) - 1))] = int32(low); }
+    place += __popc(votes);
+    add_runs(lengths, mine ? high : -1);
     // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
-    int64 key = k + lane < end ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
     bool repeat = high != low && !mine;
     uint32 repeats = __ballot_sync(ALL, repeat);
     if (repeat && (lane == 0 || !(repeats >> (lane - 1) & 1))) {

@@ -124,7 +124,8 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
+    of `mark`, `add_ends`, `add_degrees` and `add_sources`, the keys of `distinct` and `orient`, and what
+    `distinct_rows` says.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -187,11 +188,14 @@ class Edges(Protocol):
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
-    def distinct(self, keys: Any, shift: int, ends: Any = None) -> Any:
-        """Drop repeats among ascending keys, which may be overwritten; on a device also loops.
+    def distinct(self, keys: Any, shift: int) -> Any:
+        """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
 
-        `ends` are the vertices of the ranks in keys, and degrees by vertex: of both of its ends' each repeat is
-        subtracted, in place.
+    def distinct_rows(self, keys: Any, shift: int, lengths: Any, vertices: Any, degrees: Any) -> Any:
+        """Columns (int32) of ascending keys over ranks, without repeats and on a device without loops.
+
+        In place, the edges of each row are added to `lengths`, by rank, and each repeat is subtracted from the
+        `degrees` of both ends, by vertex; `vertices` has the vertex of each rank. All three are of int32.
         """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
@@ -350,11 +354,8 @@ class Buckets(Protocol):
     def ranges(self, most: int) -> list[tuple[int, int]]:
         """At most `most` half-open ranges of buckets with about equally many keys."""
 
-    def distinct(self, first: int, end: int, shift: int, ends: Any = None) -> Any:
-        """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops.
-
-        `ends` are as for `Edges.distinct`.
-        """
+    def distinct(self, first: int, end: int, shift: int) -> Any:
+        """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops."""
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Any, Any]:
         """As `Edges.rows`, of all keys; those that differ only in bits below `low` may come in any order."""

@@ -21,14 +21,11 @@ from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import attributes as pipeline_attributes
-from dasktc.pipeline import columns
 from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
 from tests.support import oracle
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import PLANS, REORDERS, random_edges, tuned
-from tests.support.tiers import each_once
+from tests.support.slow_pipeline import PLANS, REORDERS, random_edges
 
 KINDS = ["directed", "weighted", "both"]
 
@@ -219,8 +216,8 @@ FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 3.0]})
         (FRAME.assign(w=[1, 2, np.inf]), dict(weight="w"), "row 2 of column 'w'.* holds inf"),
         (FRAME.assign(w=["a", "b", "c"]), dict(weight="w"), "weights are numbers"),
         (FRAME.assign(w=np.array([1, "b", 2], dtype=object)), dict(weight="w"), "row 1 of .* holds 'b'"),
-        (FRAME, dict(directed=True, backend="cuda"), "directed is given, but backend='cuda' has the blocks on a GPU"),
-        (FRAME, dict(weight="w", edge_columns=["w"], backend="cuda"), "weight and edge_columns are given, but"),
+        (FRAME, dict(weight="w", memory="1GB"), "memory='1GB' may keep parts of the graph in files"),
+        (FRAME, dict(directed=True, backend="cuda"), "directed is given, but backend='cuda'"),
         (FRAME, dict(directed="yes"), "neither True nor False"),
         (FRAME, dict(weight="w", duplicates="max"), "choose one of sum, last"),
         (FRAME, dict(duplicates="sum"), "without a weight"),
@@ -281,117 +278,11 @@ def test_a_file_of_another_weight_is_refused(tmp_path):
     assert dasktc.prepare(str(tmp_path / "e.mtx"), weight="w").edges == 1
 
 
-def random_rows(seed, text=False):
-    """Rows with loops, repeated edges of differing weights, both directions, and weights that may be negative or 0."""
-    rng = np.random.default_rng(seed)
-    ends, weights = rng.integers(0, 50, (700, 2)), rng.integers(-2, 9, 700) / 4
-    columns = pd.DataFrame(ends, columns=["a", "b"])
-    return (columns.map(lambda end: f"v {end}") if text else columns).assign(w=weights)
-
-
-PLACES = {
-    "memory": lambda client, folder: dict(memory="20MB", work_dir=folder),
-    "workers": lambda client, folder: dict(client=client, distribute="always"),
-    "one worker's call": lambda client, folder: dict(client=client, distribute="never"),
-    "workers, memory": lambda client, folder: dict(
-        client=client, memory="20MB", work_dir=folder, distribute="always"
-    ),
-}
-SCHEMES = [
-    dict(partition="whole", splits=3),
-    dict(partition="hash2d", parts=3, reorder="collective"),
-    dict(partition="vertical", parts=2, column_parts=3),
-    dict(partition="proxy", parts=3),
-]
-
-
-@pytest.mark.parametrize(
-    ("place", "plan", "directed"),
-    each_once([(place, plan, directed) for place in PLACES for plan in SCHEMES for directed in (True, False)]),
-    ids=lambda value: value if isinstance(value, str) else str(value),
-)
-def test_every_place_answers_as_networkx(client, tmp_path, place, plan, directed):
-    frame = random_rows(len(place), text=plan["partition"] == "whole")
-    simple = expected_graph(frame.itertuples(index=False), directed, "sum")
-    options = keywords(weight="w", directed=directed, duplicates="sum", **plan, **PLACES[place](client, tmp_path))
-    with dasktc.prepare(frame, **options) as graph:
-        assert_clustering(graph.clustering("w", frame="pandas"), nx.clustering(simple, weight="w"))
-        assert_clustering(graph.clustering(frame="pandas"), nx.clustering(simple))
-        chosen = sorted(simple)[:7]
-        some = graph.clustering("w", vertices=chosen, frame="pandas")
-        assert some.tolist() == pytest.approx([nx.clustering(simple, weight="w")[vertex] for vertex in chosen])
-        if directed:
-            assert graph.triad_census() == nx.triadic_census(simple)
-
-
-@pytest.mark.parametrize("plan", [{}, dict(partition="hash2d", parts=2), dict(partition="proxy", parts=2)], ids=str)
-def test_rows_come_in_ranges_where_memory_is_short(monkeypatch, tmp_path, plan):
-    """Parts are read in chunks, and a block takes the rows of some sources at a time."""
-    frame, spans, arcs_of_block = random_rows(3), [], attributes.arcs_of_block
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr(columns, "ROW_BYTES", 10**5)
-    monkeypatch.setattr(columns, "DEALT_BYTES", 10**5)
-    monkeypatch.setattr(
-        attributes, "arcs_of_block", lambda *given: spans.append((given[3], len(given[1]))) or arcs_of_block(*given)
-    )
-    options = keywords(weight="w", directed=True, duplicates="last", edge_columns={"w": "max"}, memory="20MB", **plan)
-    simple = expected_graph(frame.itertuples(index=False), True, "last")
-    with dasktc.prepare(tmp_path / "a.csv", **options) as graph:
-        assert_clustering(graph.clustering("w"), nx.clustering(simple, weight="w"))
-        assert graph.triad_census() == nx.triadic_census(simple)
-        total = graph.survey(lambda batch: float(sum(batch[f"w_{pair}"].sum() for pair in ("uv", "uw", "vw"))), ["w"])
-    assert len({span for span, _ in spans}) > 2
-    assert all(chunks > 2 for _, chunks in spans)
-    here = dasktc.prepare(frame, edge_columns={"w": "max"}, threads=1)
-    assert total == here.survey(
-        lambda batch: float(sum(batch[f"w_{pair}"].sum() for pair in ("uv", "uw", "vw"))), ["w"]
-    )
-    with pytest.raises(InputError, match=r"edge between \d+ and \d+ the weights"):
-        dasktc.prepare(tmp_path / "a.csv", **options | {"duplicates": None})
-
-
-def test_sums_do_not_depend_on_the_order_in_which_tasks_end(client):
-    frame = random_rows(8)
-    options = keywords(weight="w", duplicates="last", partition="hash2d", parts=4, client=client, distribute="always")
-    with dasktc.prepare(frame, **options) as graph:
-        first, second = (graph.clustering("w", frame="pandas") for _ in range(2))
-    pd.testing.assert_series_equal(first, second, check_exact=True)
-
-
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [("0,1,1\n1,2,1\n", "1 edge of block .* no row"), ("0,1,1\n1,2,1\n2,0,1\n0,1,1\n", "3 rows of edges were 4")],
-)
-def test_a_source_that_changes_between_its_passes_is_refused(monkeypatch, tmp_path, rows, reason):
-    """Within memory a file is read twice."""
-    file, read = tmp_path / "a.csv", columns.read_rows
-    file.write_text("a,b,w\n0,1,1\n1,2,1\n2,0,1\n")
-
-    def changed(*given):
-        file.write_text(f"a,b,w\n{rows}")
-        return read(*given)
-
-    for module in (columns, pipeline_attributes):
-        monkeypatch.setattr(module, "read_rows", changed)
-    for options in (dict(weight="w"), dict(edge_columns=["w"])):
-        file.write_text("a,b,w\n0,1,1\n1,2,1\n2,0,1\n")
-        with pytest.raises(CountError, match=f"{reason}.*second pass over the source"):
-            dasktc.prepare(file, memory="20MB", **options)
-
-
-def test_loops_beyond_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(pipeline_attributes, "LOOP_BYTES", 10**8)
-    frame = pd.concat([FRAME, pd.DataFrame({"a": [5], "b": [5], "w": [1.0]})])
-    with pytest.raises(InputError, match=r"1 loop take 95\.4 MB while the largest weight is found"):
-        dasktc.prepare(frame, weight="w", memory="20MB")
-    dasktc.prepare(frame, weight="w")
-
-
-def test_vertices_in_shards_are_refused():
-    with tuned(least_shards=3):
-        for options in (dict(weight="w"), dict(directed=True), dict(edge_columns=["w"])):
-            with pytest.raises(InputError, match="columns of edges need vectors of all vertices; prepare with a larger"):
-                dasktc.prepare(FRAME, memory="20MB", **options)
+def test_with_a_client_it_is_refused(client):
+    with pytest.raises(InputError, match=r"a cluster is to prepare the graph.*threads=1"):
+        dasktc.prepare(FRAME, client, weight="w")
+    with client.as_current():
+        assert dasktc.prepare(FRAME, directed=True, threads=1).clustering().tolist() == [0.5, 0.5, 0.5]
 
 
 def test_updates_are_refused():

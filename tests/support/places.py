@@ -89,14 +89,17 @@ QUESTIONS = [
     Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), ("directed",)),
     Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
 ]
+ATTRIBUTES = "weights and directions are kept in one process's memory"
 SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
-COLUMNS = "the CPU visits triangles with weights, directions or columns"
-WHOLE = "weights, directions and columns of edges need vectors of all vertices"
+COLUMNS = "columns of edges are kept in the memory of the process or of workers"
 VISITED = "surveys visit triangles on the CPU"
 VECTORS = "needs vectors of all vertices in every task"
-WITH_COLUMNS = [question.call for question in QUESTIONS if question.keeps]
+WITH_ATTRIBUTES = [question.call for question in QUESTIONS if not {"weight", "directed"}.isdisjoint(question.keeps)]
+WITH_COLUMNS = [question.call for question in QUESTIONS if "edge_columns" in question.keeps]
+SURVEYS = ["survey()", "triangle_types()", *WITH_COLUMNS]
 REFUSED = {
+    **{(call, place): ATTRIBUTES for call in WITH_ATTRIBUTES for place in [*PLACES][2:]},
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
     ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
     ("similarity([(0, 5)])", "vertices in shards"): SHARDS,
@@ -106,9 +109,8 @@ REFUSED = {
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
     ("survey()", "vertices in shards"): VECTORS,
     ("triangle_types()", "vertices in shards"): VECTORS,
-    **{(call, "vertices in shards"): WHOLE for call in WITH_COLUMNS},
-    **{(call, place): COLUMNS for call in WITH_COLUMNS for place in PLACES if "GPU" in place},
-    **{(call, place): VISITED for call in ("survey()", "triangle_types()") for place in PLACES if "GPU" in place},
+    **{(call, place): COLUMNS for call in WITH_COLUMNS for place in [*PLACES][4:]},
+    **{(call, place): VISITED for call in SURVEYS for place in PLACES if "GPU" in place},
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -25,7 +24,6 @@ from dasktc.api.count import build
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
-from dasktc.executors.base import CPU
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
 from dasktc.options import Method, Options, RunOptions
@@ -226,31 +224,6 @@ def test_answers_are_exact_while_workers_die(mortal, question):
     assert killed
     known = ask(dasktc.prepare(GRAPH, method=Method(partition="hash2d", parts=2)))
     assert found.reset_index().equals(known.reset_index())
-
-
-def weighted_rows():
-    ends = pd.concat([part.read(CPU) for part in GRAPH.parts], ignore_index=True)
-    return ends.assign(w=np.random.default_rng(1).integers(1, 9, len(ends)) / 8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("files", [False, True], ids=["in memory", "in files"])
-def test_weights_and_directions_are_kept_and_used_while_workers_die(mortal, tmp_path, files):
-    """Bit for bit: sums of floats are made in the order of the plan, however often a task runs."""
-    keep = dict(weight="w", directed=True, duplicates="last", partition="hash2d", parts=3, splits=2, distribute="always")
-    place = dict(memory="1GB", work_dir=tmp_path) if files else {}
-    frame, found = weighted_rows(), []
-    for kills in (0, 3):
-        with killing(mortal, seed=5, kills=kills) as killed:
-            graph = dasktc.prepare(frame, mortal.client, **keywords(**keep, **place))
-        with graph, killing(mortal, seed=6, kills=kills) as killed_later:
-            found.append((graph.clustering("w", frame="pandas"), graph.triad_census()))
-        assert bool(killed) == bool(killed_later) == bool(kills)
-    pd.testing.assert_series_equal(found[0][0], found[1][0], check_exact=True)
-    assert found[0][1] == found[1][1]
-    here = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", backend="cpu", threads=1)
-    assert here.triad_census() == found[1][1]
-    pd.testing.assert_series_equal(here.clustering("w"), found[1][0], rtol=1e-12)
 
 
 @pytest.mark.slow

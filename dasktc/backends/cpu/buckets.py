@@ -23,12 +23,10 @@ class CpuBuckets(radix.Buckets):
         """Number of keys."""
         return len(self.keys)
 
-    def distinct(self, first: int, end: int, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
+    def distinct(self, first: int, end: int, shift: int) -> Array:
         """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
         keys, size = self.keys[self.ends[first] : self.ends[end]], 0
         for _, _, batch in self.sorted(first, end):
-            if ends is not None:
-                edges.subtract_repeats(*ends, batch, shift)
             once = edges.distinct(batch)
             keys[size : size + once] = batch[:once]
             size += once

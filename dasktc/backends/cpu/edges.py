@@ -126,13 +126,23 @@ def distinct(keys: Int64s) -> int:
 
 
 @Kernel
-def subtract_repeats(vertices: ConstInt32s, degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
-    """Subtract 1 from the degrees of both ends' vertices of each of the ascending keys that equals the key before."""
-    mask = (1 << shift) - 1
-    for i in range(1, len(keys)):
-        if keys[i] == keys[i - 1]:
-            degrees[U(vertices[U(keys[i] >> shift)])] -= 1
-            degrees[U(vertices[U(keys[i] & mask)])] -= 1
+def _distinct_rows(
+    keys: ConstInt64s, shift: int, columns: Int32s, lengths: Int32s, vertices: ConstInt32s, degrees: Int32s
+) -> int:
+    """Write the column of each key once; return how many these are."""
+    size, last, mask = 0, np.int64(-1), (1 << shift) - 1
+    for i in range(len(keys)):
+        key = keys[i]
+        row, column = U(key >> shift), U(key & mask)
+        if key == last:
+            degrees[U(vertices[row])] -= 1
+            degrees[U(vertices[column])] -= 1
+        else:
+            columns[U(size)] = column
+            lengths[row] += 1
+            size += 1
+        last = key
+    return size
 
 
 @Kernel
@@ -248,12 +258,15 @@ class CpuEdges:
         _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
-    def distinct(self, keys: Array, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
+    def distinct(self, keys: Array, shift: int) -> Array:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
-        if ends is not None:
-            subtract_repeats(*ends, keys, shift)
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Columns (int32) of ascending keys over ranks, without repeats; see `protocol.Edges`."""
+        columns = np.empty(len(keys), np.int32)
+        return columns[: _distinct_rows(keys, shift, columns, lengths, vertices, degrees)].copy()
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""

@@ -33,9 +33,9 @@ class DeviceBuckets:
         """The only range of buckets."""
         return [(0, 1)]
 
-    def distinct(self, first: int, end: int, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
-        """Sort the keys, and drop repeats and loops; `ends` as for `DeviceEdges.distinct`."""
-        return self.edges.distinct(self._sorted(), shift, ends)
+    def distinct(self, first: int, end: int, shift: int) -> Array:
+        """Sort the keys, and drop repeats and loops."""
+        return self.edges.distinct(self._sorted(), shift)
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort the keys; offsets and columns of the rows, as `DeviceEdges.rows` returns them."""

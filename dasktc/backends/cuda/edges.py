@@ -89,7 +89,7 @@ class DeviceEdges:
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
-    by `mark`, `add_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct`.
+    by `mark`, `add_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct_rows`.
 
     Attributes
     ----------
@@ -207,11 +207,8 @@ class DeviceEdges:
         self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
         return ranges
 
-    def distinct(self, keys: Array, shift: int, ends: tuple[Array, Array] | None = None) -> Array:
-        """Drop repeats and loops among ascending keys; return `keys` itself where there are none.
-
-        `ends` are the vertices of the ranks in keys, and degrees by vertex, of which each repeat is subtracted.
-        """
+    def distinct(self, keys: Array, shift: int) -> Array:
+        """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
         if not len(keys):
             return keys
         values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
@@ -219,8 +216,16 @@ class DeviceEdges:
         if count == len(keys):
             return keys
         once = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *values, starts, once, *map(_or_null, ends or (None, None)))
+        self._run("keys_compact", len(keys), *values, starts, once)
         return once
+
+    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Edges`."""
+        values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *values)
+        columns = self.device.array.empty(count, dtype="int32")
+        self._run("keys_rows", len(keys), *values, starts, columns, lengths, vertices, degrees)
+        return columns
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Add 1 to the degrees of both ends of each key; the high ends ascend."""

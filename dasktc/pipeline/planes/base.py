@@ -9,7 +9,7 @@ the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -416,7 +416,7 @@ class Plane(ABC):
 
     def oriented(
         self,
-        partitions: list[Any],
+        partitions: Iterable[Any],
         vectors: Any,
         facts: Facts,
         numbering: Numbering,
@@ -429,7 +429,8 @@ class Plane(ABC):
             Sharded((0, vertices), partial(_vector, executor, function, vectors, vertices, executor.backend))
             for function in (orient.dense_ids, orient.out_degrees, orient.in_degrees)
         )
-        graph = kind(Handles(partitions), order, outward, inward, facts.wedges, facts.edges, facts, **more)
+        handles = partitions if isinstance(partitions, Handles) else Handles(partitions)
+        graph = kind(handles, order, outward, inward, facts.wedges, facts.edges, facts, **more)
         ids = numbering.span
         if ids is None:
             return graph, numbering.names

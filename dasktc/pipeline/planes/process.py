@@ -13,7 +13,7 @@ Degrees are added up in the pass that drops repeats.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -32,8 +32,8 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.blocks import check_edges, fill_rows, rows_of_keys, stack
-from dasktc.pipeline.stages.canonical import count_ends, distinct_in_buckets, distinct_of_rows, ends_of
+from dasktc.pipeline.stages.blocks import block_of_rows, check_edges, columns_of_rows, fill_rows, keys_of_rows, stack
+from dasktc.pipeline.stages.canonical import count_ends, distinct_in_buckets, ends_of
 from dasktc.pipeline.stages.orient import (
     CUTS,
     Facts,
@@ -73,36 +73,64 @@ class Dealt(NamedTuple):
     spans: list[tuple[int, int]]
 
 
+class Rows(Handles):
+    """Handles of the columns of whole rows, which become keys as soon as anyone takes them as partitions of edges.
+
+    Parameters
+    ----------
+    handles : iterable of handles of arrays of int32
+    keys : callable (list of handles) -> list of handles of arrays of int64
+    """
+
+    def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
+        super().__init__(handles)
+        self._keys: Callable[[list[Any]], list[Any]] | None = keys
+
+    def __iter__(self) -> Iterator[Any]:
+        self._become_keys()
+        return super().__iter__()
+
+    def take(self) -> list[Any]:
+        """Hand over all handles, of keys."""
+        self._become_keys()
+        return super().take()
+
+    def take_columns(self) -> list[Any] | None:
+        """Hand over the handles of columns; None where they have become keys."""
+        return None if self._keys is None else super().take()
+
+    def _become_keys(self) -> None:
+        if self._keys is not None:
+            self._handles, self._keys = self._keys(self._handles), None
+
+
 @dataclass(frozen=True, eq=False)
 class Ranked(Canonical):
-    """Distinct edges, oriented over ranks by rows, in partitions of whole rows.
+    """Distinct edges, oriented over ranks by rows.
 
     Attributes
     ----------
-    rank : handle of array of int32
-        By id.
-    starts : tuple of int
-        First row of each partition.
+    order : handle of array of int32
+        The id of each rank.
+    lengths : handle of array of int32
+        Out-degrees by rank.
     """
 
-    rank: Any = None
-    starts: tuple[int, ...] = (0,)
+    order: Any = None
+    lengths: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class RankedByRows(Oriented):
-    """An oriented graph in partitions of whole rows, keys ascending, whose vertices are ranked by rows.
+    """An oriented graph whose vertices are ranked by rows.
 
     Attributes
     ----------
-    starts : tuple of int
-        First row of each partition.
-    degrees, rank : handle of array of int32
+    degrees, rank : handles of arrays of int32
         By id.
     ids : Numbering
     """
 
-    starts: tuple[int, ...] = (0,)
     degrees: Any = None
     rank: Any = None
     ids: Any = None
@@ -179,27 +207,29 @@ class ProcessPlane(Plane):
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over."""
-        executor, backend, shift, rows = self.executor, self.backend, numbering.shift, frames.edges
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         (vertices,) = executor.gather([numbering.vertices])
-        counting = Fold(
-            partial(zero_degrees, numbering.size, backend),
-            partial(count_ends, vertices=vertices, backend=backend),
-            total,
-        )
-        degrees = executor.fold("canonical", counting, list(frames.frames))  # until repeats are subtracted, rows
+        zeros = partial(zero_degrees, size, backend)
+        add = partial(count_ends, vertices=vertices, backend=backend)
+        # The rows of each vertex become its degree when repeats are subtracted.
+        degrees = executor.fold("canonical", Fold(zeros, add, total), list(frames.frames))
         order = executor.submit("canonical", order_by_rows, degrees, backend)
-        rank = executor.submit("canonical", inverse, order, backend)
+        rank, lengths = executor.submit("canonical", inverse, order, backend), executor.submit("canonical", zeros)
+        rows, bound = frames.edges, 1 << 2 * shift
         inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
-        bound = 1 << 2 * shift
         starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
         ranges = self.exchange("canonical", inputs, starts, bound)
-        calls = [
-            (slices, bound, span, shift, (order, degrees), backend)
-            for slices, span in zip(ranges, pairwise([0, *starts, bound]), strict=True)
-        ]
-        ranges.clear()
-        partitions = starmap(executor, "canonical", distinct_of_rows, calls)
-        return Ranked(Handles(partitions), rows, degrees, rank, tuple(start >> shift for start in (0, *starts)))
+        del inputs, rank  # a vector of all vertices less while keys are sorted
+        call = bound, shift, lengths, order, degrees, backend
+        columns = executor.map("canonical", columns_of_rows, ranges, *call)
+        spans = list(pairwise([0, *(start >> shift for start in starts), size]))
+
+        def keys(columns: list[Any]) -> list[Any]:
+            calls = [(*pair, lengths, shift, backend) for pair in zip(columns, spans, strict=True)]
+            columns.clear()
+            return starmap(executor, "canonical", keys_of_rows, calls)
+
+        return Ranked(Rows(columns, keys), rows, degrees, order, lengths)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -230,25 +260,25 @@ class ProcessPlane(Plane):
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
-            partitions = edges.partitions.take()
-            vectors, facts = self._vectors(partitions, edges.degrees, edges.rank, numbering)
-            more = {"starts": edges.starts, "degrees": edges.degrees, "rank": edges.rank, "ids": numbering}
-            return self.oriented(partitions, vectors, facts, numbering, RankedByRows, **more)
+            rank = executor.submit("orient", inverse, edges.order, backend)
+            vectors = [edges.degrees, rank, edges.lengths]
+            more = {"degrees": edges.degrees, "rank": rank, "ids": numbering}
+            return self.oriented(edges.partitions, vectors, self._facts(vectors), numbering, RankedByRows, **more)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         rank = executor.submit("orient", ranks_of, [degrees], backend)
         function = oriented if backend.on_device else oriented_in_place
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
-        return self.oriented(partitions, *self._vectors(partitions, degrees, rank, numbering), numbering)
+        vectors = [degrees, rank, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
+        return self.oriented(partitions, vectors, self._facts(vectors), numbering)
 
-    def _vectors(self, partitions: list[Any], degrees: Any, rank: Any, numbering: Numbering) -> tuple[list[Any], Facts]:
-        """Degrees and ranks by id and the out-degrees by rank of oriented partitions, and their facts."""
-        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        outward = executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))
-        vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
-        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
-        return vectors, facts
+    def _facts(self, vectors: list[Any]) -> Facts:
+        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
+        executor, backend = self.executor, self.backend
+        call = facts_for_plan, list(vectors), CUTS if backend.on_device else 0, backend
+        facts: Facts = executor.gather([executor.submit("orient-plan", *call)])[0]
+        return facts
 
     def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
         """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
@@ -262,8 +292,9 @@ class ProcessPlane(Plane):
         rank = executor.submit("reorder", ranks_of, [graph.degrees], backend)
         place = executor.submit("reorder", take, rank, executor.submit("reorder", inverse, graph.rank, backend))
         partitions = executor.map("reorder", oriented, graph.partitions.take(), place, shift, backend)
-        vectors, facts = self._vectors(partitions, graph.degrees, rank, graph.ids)
-        return self.oriented(partitions, vectors, facts, graph.ids)[0]
+        outward = executor.fold("reorder", add_up_sources(graph.ids.size, shift, backend), list(partitions))
+        vectors = [graph.degrees, rank, outward]
+        return self.oriented(partitions, vectors, self._facts(vectors), graph.ids)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""
@@ -272,19 +303,16 @@ class ProcessPlane(Plane):
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build the single block of a large graph in shared memory, or of rows; other blocks by an exchange."""
-        if layout.shape == (1, 1) and isinstance(graph, RankedByRows):
-            ((rows,),) = layout.sizes[0].tolist()
-            spans, width = pairwise([*graph.starts, rows]), 1 << layout.shift
-            calls = [
-                (keys, start * width, end - start, width, self.backend)
-                for keys, (start, end) in zip(graph.partitions.take(), spans, strict=True)
-            ]
-            slabs = starmap(self.executor, "blocks", rows_of_keys, calls)
-            return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
-        if layout.shape != (1, 1) or not self._sorts_together(graph.edges):
+        if layout.shape != (1, 1):
+            return super().blocks(graph, layout, edges, where)
+        expected = None if edges is None else int(edges[0, 0])
+        if isinstance(graph.partitions, Rows) and (columns := graph.partitions.take_columns()) is not None:
+            call = columns, graph.out_degree.whole, (0, 0), layout, self.backend, expected
+            return {(0, 0): self.executor.submit("blocks", block_of_rows, *call)}
+        if not self._sorts_together(graph.edges):
             return super().blocks(graph, layout, edges, where)
         block = self._single_block(graph, layout)
-        check_edges(block, None if edges is None else int(edges[0, 0]))
+        check_edges(block, expected)
         return {(0, 0): block}
 
     def _single_block(self, graph: Oriented, layout: Layout) -> OrientedCSR:

@@ -17,7 +17,7 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.read import ends_between, rows_of
 
 __all__ = [
-    "count_ends", "distinct_in_buckets", "distinct_of_rows", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
+    "count_ends", "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
     "keys_of_places", "keys_of_samples",
 ]  # fmt: skip
 
@@ -80,14 +80,6 @@ def _dense_chunks(frame: Frame, vertices: VertexMap, backend: Backend) -> Iterat
         src, dst = ends_between(frame, start, start + backend.chunk)
         a, b = (vertices.dense(end).astype("int32", copy=False) for end in (src, dst))
         yield start, (a, b)
-
-
-def distinct_of_rows(
-    slices: list[Array], bound: int, span: tuple[int, int], shift: int, ends: tuple[Array, Array], backend: Backend
-) -> Array:
-    """Distinct oriented keys of a span, ascending; `ends` are as for `Edges.distinct`."""
-    buckets = backend.dealt(slices, bound, span)
-    return buckets.distinct(0, len(buckets), shift, ends)
 
 
 def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:

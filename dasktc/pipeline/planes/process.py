@@ -214,14 +214,16 @@ class ProcessPlane(Plane):
         # The rows of each vertex become its degree when repeats are subtracted.
         degrees = executor.fold("canonical", Fold(zeros, add, total), list(frames.frames))
         order = executor.submit("canonical", order_by_rows, degrees, backend)
-        rank, lengths = executor.submit("canonical", inverse, order, backend), executor.submit("canonical", zeros)
+        rank = executor.submit("canonical", inverse, order, backend)
+        del order  # made again when the ranks are no longer needed: a vector of all vertices less at the peak
         rows, bound = frames.edges, 1 << 2 * shift
         inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
         starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
         ranges = self.exchange("canonical", inputs, starts, bound)
-        del inputs, rank  # a vector of all vertices less while keys are sorted
-        call = bound, shift, lengths, order, degrees, backend
-        columns = executor.map("canonical", columns_of_rows, ranges, *call)
+        order = executor.submit("canonical", inverse, rank, backend)
+        del inputs, rank
+        lengths = executor.submit("canonical", zeros)
+        columns = executor.map("canonical", columns_of_rows, ranges, bound, shift, lengths, order, degrees, backend)
         spans = list(pairwise([0, *(start >> shift for start in starts), size]))
 
         def keys(columns: list[Any]) -> list[Any]:

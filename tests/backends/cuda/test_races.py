@@ -116,7 +116,7 @@ def edge_keys(device):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(device_edges, "DEALT_EDGES", least)
                 edges.add_ends(counts, *map(partial(xp.tile, reps=5), (src, dst)), ids)  # several tiles
-        edges.distinct(xp.sort(xp.tile(keys, 3)), 10, (rank, counts))
+        edges.distinct_rows(xp.sort(xp.tile(keys, 3)), 10, xp.zeros(1024, "int32"), rank, counts)
         keys = edges.distinct(xp.sort(keys), 10)
         for add in (edges.add_degrees, edges.add_sources):
             add(xp.zeros(1024, "int32"), keys, 10)

@@ -11,8 +11,8 @@
 //   edges_ends      adds 1 to both ends of each edge that is no loop
 //   edges_bins, edges_deal, edges_tally: the same of many edges: ends are dealt to bins by their leading bits, and
 //                   counted in shared memory
-//   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the higher
-//                   rank is the high end. A loop becomes key 0, also a loop
+//   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the
+//                   higher rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
 //                   before; keys_compact writes them
@@ -39,6 +39,21 @@
 //     2 the same day                 8.7   18.4  23.1  17.2  67.0  17.3  -           -     26.6  22.7
 //     3 is sort.cu, whose first digit reads all slices, and arrays of more edges: RA 312 -> 280 ms. With at least three
 //     arrays, not two, the torus stays within 24 bytes (not measured again)
+//   4 predicted                      5           9           28          18          12          at most 20 bytes
+//     measured                       6.4   19.7  12.1  19.7  34.4  19.0  18.9  21.9  14.6  24.0
+//     3 the same day                 12.2  18.9  20.0  19.0  54.8  18.5  29.9  21.2  21.3  22.8
+//     4 ranks vertices by the rows that name them, repeats included, so that edges are directed before their only sort
+//     (one block in degree order). RA 273 -> 146 ms (130 predicted), RM 269 -> 179 (130), 464^3 66 -> 43, Kronecker 26
+//     221 -> 139, six copies of each row of Kronecker 20 16.1 -> 13.9. Since then two vectors of all vertices fewer are
+//     held at the peak, 8 bytes a vertex (torus: 22.7 bytes in the emulation; not measured)
+//     learnt of 4: counting ends by atomic operations at random addresses runs at 18 G/s where counts exceed the L2,
+//     at 40 to 47 within: 11 ms of K24's 45, 60 of RA's 192, 111 of RM's 284, which was slower than 3. Dealt to bins
+//     first, and then counted in shared memory, it takes 5.8, 25 and 27. Where rows name neighbours the atomic
+//     operations were faster: torus 12.9 ms, 464^3 40. Copies of distinct keys, their sources and searched offsets were
+//     4 of K24's ms, 15 of RA's; columns and lengths of rows, written from the sorted keys, are 1.8 and 4.6. Sixteen
+//     pieces in place of four: K24 +17 %, three: no gain. Gathers of ranks, 38 G/s, are left: 48 of RM's ms; so are
+//     waits and allocations between launches, 4 of K24's, 17 of RM's. Counting K24 took 1 % longer, RM 4 % less (12 %
+//     with other pieces: where arrays lie in memory matters), RA 5 to 7 % longer, though its block is the same
 //     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. Vertex
 //     vectors decide the torus: a sort of ids takes 20 bytes a vertex
 //     learnt of 2, in which kernels also make vertex vectors, running sums and rows: ego-Facebook, 88,234 edges, from
@@ -258,8 +273,8 @@ extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_deal(const Id* sr
   }
 }
 
-// Counts dealt ends: of those of a bin, some at a time, a block counts the ids of one range in shared memory. `bin_ends`
-// are the ends of the bins. Blocks of one bin are neighbours, so that all but the first find its ends in the cache.
+// Counts dealt ends: of those of a bin, some at a time, a block counts the ids of one range in shared memory.
+// `bin_ends` are the ends of the bins. Blocks of one bin are neighbours: all but the first find its ends in the cache.
 extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint64* bin_ends, uint32 bins, uint32 shift,
     uint32 pieces, const uint32* ends, int64 ids, uint32* counts) {
   extern __shared__ unsigned char memory[];

@@ -135,7 +135,8 @@ class Plane(ABC):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Rank the vertices by degree, and direct every edge to its end of higher degree; takes the edges over.
 
-        Vertices without an edge come last in the ranks, and are left out of the graph.
+        Vertices without an edge come last in the ranks, and are left out of the graph. For plans of `degree` order a
+        plane may rank by other weights.
 
         Returns
         -------

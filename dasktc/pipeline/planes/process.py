@@ -7,8 +7,10 @@ Keys are oriented in place; if the graph becomes one block, they are dealt once 
 graphs and graphs on a GPU go by way of an exchange, and so do the blocks of a plan that has several: every partition is
 cut at sampled keys, and the slices of a range are merged.
 
-A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges.
-Degrees are added up in the pass that drops repeats.
+A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges. If
+the graph may become one block in `degree` order, vertices are ranked by the rows that name them, so that edges get
+their directions and final ids before their only sort; what it leaves are the block's columns, and the lengths of its
+rows. Otherwise degrees are added up in the pass that drops repeats, and edges are sorted a second time.
 """
 
 from __future__ import annotations

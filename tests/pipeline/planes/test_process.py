@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 
 import dasktc
-from dasktc.options import Method
+from dasktc.api.count import build
+from dasktc.executors.local import LocalExecutor
+from dasktc.options import Method, Options
 from dasktc.pipeline.planes import process
 from dasktc.pipeline.planes.process import RankedByRows
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
-from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, tuned
+from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, source_of, tuned
 
 pytestmark = needs_compiler
 WHOLE = Method(partition="whole")
@@ -135,3 +137,28 @@ def test_other_orders_are_of_edges_directed_by_degree(name, reorder):
         assert len({graph.wedges for graph in graphs}) == 1
         keys = [sorted(key for partition in graph.partitions for key in partition.tolist()) for graph in graphs]
         assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "matching"])
+def test_a_plan_of_several_blocks_is_of_the_same_edges(name):
+    """Columns of rows become keys again, and the blocks are built as those of any graph."""
+    edges = GRAPHS[name]
+    whole = dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), backend="cuda", method=WHOLE)
+    memory = whole.plan.bytes_per_task - 1
+    while True:  # a task is split as long as that suffices
+        options = Options(backend="cuda", memory=memory)
+        graph = build(LocalExecutor(), source_of(edges, parts=2), options)
+        if graph.plan.parts > 1:
+            break
+        memory = memory * 9 // 10
+    assert isinstance(graph._context.prepared.graph, RankedByRows)
+    assert int(graph.triangle_count(verify=1.0)) == oracle.triangles(edges)
+    assert graph.oriented_edges(frame="pandas").equals(whole.oriented_edges(frame="pandas"))
+
+
+def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(monkeypatch):
+    edges = GRAPHS["temporal"]
+    monkeypatch.setattr(process, "MOST_ROWS", sum(u != v for u, v in edges))
+    assert not isinstance(prepared(edges, backend="cuda", partition="whole").graph, RankedByRows)
+    monkeypatch.setattr(process, "MOST_ROWS", process.MOST_ROWS + 1)
+    assert isinstance(prepared(edges, backend="cuda", partition="whole").graph, RankedByRows)

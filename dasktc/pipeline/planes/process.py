@@ -53,7 +53,7 @@ from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
-from dasktc.registry import ORDERS
+from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["Dealt", "ProcessPlane"]
 
@@ -196,16 +196,11 @@ class ProcessPlane(Plane):
         return Canonical(Handles(partitions), rows, degree_sums)
 
     def _has_order_of_rows(self, frames: Frames) -> bool:
-        """Whether vertices are ranked by rows, repeats included: on a GPU, for one block in `degree` order."""
-        options = self.options
-        is_single = options.parts in (None, 1) and options.partition in ("auto", "whole", "edges")
-        return self.backend.on_device and is_single and self._order.ordered and frames.edges < MOST_ROWS
-
-    @property
-    def _order(self) -> Order:
-        """The vertex order; what the kernel has of its own where that is yet to be chosen."""
-        order: Order = ORDERS[self.options.chosen_reorder]
-        return order
+        """Whether vertices are ranked by rows: on a GPU, for a plan that probably has one block in `degree` order."""
+        partition, parts = self.options.partition, self.options.parts
+        is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
+        is_ordered = ORDERS[self.options.chosen_reorder].ordered
+        return self.backend.on_device and is_single and is_ordered and frames.edges < MOST_ROWS
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over."""

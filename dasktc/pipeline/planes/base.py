@@ -9,7 +9,7 @@ the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -417,7 +417,7 @@ class Plane(ABC):
 
     def oriented(
         self,
-        partitions: Iterable[Any],
+        partitions: list[Any] | Handles,
         vectors: Any,
         facts: Facts,
         numbering: Numbering,

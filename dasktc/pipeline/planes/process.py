@@ -76,17 +76,23 @@ class Dealt(NamedTuple):
 
 
 class Rows(Handles):
-    """Handles of the columns of whole rows, which become keys as soon as anyone takes them as partitions of edges.
+    """Handles of the columns of whole rows of ranks by rows, which become keys when they are taken as partitions.
 
     Parameters
     ----------
     handles : iterable of handles of arrays of int32
     keys : callable (list of handles) -> list of handles of arrays of int64
+
+    Attributes
+    ----------
+    by_degree : callable (list of handles of keys) -> Oriented, or None
+        Directs the edges by degree; None when they have been taken.
     """
 
     def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
         super().__init__(handles)
         self._keys: Callable[[list[Any]], list[Any]] | None = keys
+        self.by_degree: Callable[[list[Any]], Oriented] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         self._become_keys()
@@ -95,11 +101,15 @@ class Rows(Handles):
     def take(self) -> list[Any]:
         """Hand over all handles, of keys."""
         self._become_keys()
+        self.by_degree = None
         return super().take()
 
     def take_columns(self) -> list[Any] | None:
         """Hand over the handles of columns; None where they have become keys."""
-        return None if self._keys is None else super().take()
+        if self._keys is None:
+            return None
+        self._keys = self.by_degree = None
+        return super().take()
 
     def _become_keys(self) -> None:
         if self._keys is not None:
@@ -112,30 +122,16 @@ class Ranked(Canonical):
 
     Attributes
     ----------
+    partitions : Rows
     order : handle of array of int32
         The id of each rank.
     lengths : handle of array of int32
         Out-degrees by rank.
     """
 
+    partitions: Rows
     order: Any = None
     lengths: Any = None
-
-
-@dataclass(frozen=True, eq=False)
-class RankedByRows(Oriented):
-    """An oriented graph whose vertices are ranked by rows.
-
-    Attributes
-    ----------
-    degrees, rank : handles of arrays of int32
-        By id.
-    ids : Numbering
-    """
-
-    degrees: Any = None
-    rank: Any = None
-    ids: Any = None
 
 
 class ProcessPlane(Plane):
@@ -259,10 +255,10 @@ class ProcessPlane(Plane):
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
-            rank = executor.submit("orient", inverse, edges.order, backend)
+            rank, partitions = executor.submit("orient", inverse, edges.order, backend), edges.partitions
+            partitions.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
             vectors = [edges.degrees, rank, edges.lengths]
-            more = {"degrees": edges.degrees, "rank": rank, "ids": numbering}
-            return self.oriented(edges.partitions, vectors, self._facts(vectors), numbering, RankedByRows, **more)
+            return self.oriented(partitions, vectors, self._facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
@@ -281,19 +277,21 @@ class ProcessPlane(Plane):
 
     def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
         """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
-        if isinstance(graph, RankedByRows) and not order.ordered:
-            graph = self._directed_by_degree(graph, shift)
+        rows = graph.partitions
+        if isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered:
+            directed = rows.by_degree
+            graph = directed(rows.take())
         return super().reorder(graph, order, shift)
 
-    def _directed_by_degree(self, graph: RankedByRows, shift: int) -> Oriented:
-        """Direct the edges of a graph whose ranks are by rows as if these were distinct; takes its partitions over."""
-        executor, backend = self.executor, self.backend
-        rank = executor.submit("reorder", ranks_of, [graph.degrees], backend)
-        place = executor.submit("reorder", take, rank, executor.submit("reorder", inverse, graph.rank, backend))
-        partitions = executor.map("reorder", oriented, graph.partitions.take(), place, shift, backend)
-        outward = executor.fold("reorder", add_up_sources(graph.ids.size, shift, backend), list(partitions))
-        vectors = [graph.degrees, rank, outward]
-        return self.oriented(partitions, vectors, self._facts(vectors), graph.ids)[0]
+    def _directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
+        """Direct edges over ranks by rows as `orient` directs canonical ones; takes them over."""
+        executor, backend, shift = self.executor, self.backend, numbering.shift
+        new_rank = executor.submit("reorder", ranks_of, [degrees], backend)
+        place = executor.submit("reorder", take, new_rank, executor.submit("reorder", inverse, rank, backend))
+        partitions = executor.map("reorder", oriented, keys, place, shift, backend)
+        outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
+        vectors = [degrees, new_rank, outward]
+        return self.oriented(partitions, vectors, self._facts(vectors), numbering)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""

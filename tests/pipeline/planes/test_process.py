@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import pandas as pd
@@ -12,7 +13,7 @@ from dasktc.api.count import build
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options
 from dasktc.pipeline.planes import process
-from dasktc.pipeline.planes.process import RankedByRows
+from dasktc.pipeline.planes.process import Rows
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
 from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, source_of, tuned
@@ -70,7 +71,7 @@ def test_edges_are_directed_by_rows(name):
     order, pairs = ranks_by_rows(edges)
     found = prepared(edges, parts=3, backend="cuda", partition="whole", kernel="hub")
     graph, shift = found.graph, found.partition.shift
-    assert isinstance(graph, RankedByRows)
+    assert isinstance(graph.partitions, Rows)
     assert [sorted(order)[dense] for dense in graph.order.whole.tolist()] == order
     keys = [key for partition in graph.partitions for key in partition.tolist()]
     assert keys == sorted(source << shift | target for source, target in pairs)
@@ -99,7 +100,7 @@ def test_every_question(name, kind):
     edges = GRAPHS[name]
     frame = named(kind, edges)
     graph = dasktc.prepare(frame, backend="cuda", method=WHOLE)
-    assert isinstance(graph._context.prepared.graph, RankedByRows)
+    assert isinstance(graph._context.prepared.graph.partitions, Rows)
     pairs = list(frame.itertuples(index=False, name=None))
     result = graph.triangle_count(verify=1.0)
     assert int(result) == oracle.triangles(pairs)
@@ -127,7 +128,7 @@ def test_other_orders_are_of_edges_directed_by_degree(name, reorder):
     known = prepared(edges, backend="cpu", partition="whole", reorder=reorder, kernel="trust")
     plane = process.ProcessPlane
     asked = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
-    assert not isinstance(asked.graph, RankedByRows)
+    assert not isinstance(asked.graph.partitions, Rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plane, "_has_order_of_rows", lambda *_: True)
         chosen = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
@@ -151,14 +152,22 @@ def test_a_plan_of_several_blocks_is_of_the_same_edges(name):
         if graph.plan.parts > 1:
             break
         memory = memory * 9 // 10
-    assert isinstance(graph._context.prepared.graph, RankedByRows)
+    assert isinstance(graph._context.prepared.graph.partitions, Rows)
     assert int(graph.triangle_count(verify=1.0)) == oracle.triangles(edges)
     assert graph.oriented_edges(frame="pandas").equals(whole.oriented_edges(frame="pandas"))
+
+
+def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges():
+    """One call on a worker sends the facts of a graph to a client, which need not have a GPU."""
+    frame = pd.DataFrame(GRAPHS["temporal"], columns=["src", "dst"])
+    rows = dasktc.prepare(frame, backend="cuda", method=WHOLE)._context.prepared.graph.partitions
+    assert (len(rows), rows.by_degree, rows.take_columns()) == (0, None, None)
+    assert len(pickle.loads(pickle.dumps(rows))) == 0
 
 
 def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(monkeypatch):
     edges = GRAPHS["temporal"]
     monkeypatch.setattr(process, "MOST_ROWS", sum(u != v for u, v in edges))
-    assert not isinstance(prepared(edges, backend="cuda", partition="whole").graph, RankedByRows)
+    assert not isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)
     monkeypatch.setattr(process, "MOST_ROWS", process.MOST_ROWS + 1)
-    assert isinstance(prepared(edges, backend="cuda", partition="whole").graph, RankedByRows)
+    assert isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)

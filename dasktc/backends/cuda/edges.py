@@ -185,7 +185,9 @@ class DeviceEdges:
         self._run("edges_keys", len(src), *values)
         return keys
 
-    lazy_keys = keys
+    def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
+        """Canonical keys, as an array."""
+        return self.keys(src, dst, of, shift)
 
     # keys
 

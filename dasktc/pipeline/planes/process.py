@@ -255,10 +255,10 @@ class ProcessPlane(Plane):
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
-            rank, partitions = executor.submit("orient", inverse, edges.order, backend), edges.partitions
-            partitions.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
+            rank, rows = executor.submit("orient", inverse, edges.order, backend), edges.partitions
+            rows.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
             vectors = [edges.degrees, rank, edges.lengths]
-            return self.oriented(partitions, vectors, self._facts(vectors), numbering)
+            return self.oriented(rows, vectors, self._facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))

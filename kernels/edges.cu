@@ -88,10 +88,7 @@
 #define TALLY_BLOCK 1024
 #endif
 #ifndef TALLY_BATCH
-#define TALLY_BATCH 8
-#endif
-#ifndef TALLY_BITS
-#define TALLY_BITS 15  // a block counts 1 << TALLY_BITS ids in shared memory, 4 bytes each
+#define TALLY_BATCH 8  // ends that a thread reads before it counts them
 #endif
 #ifndef TALLY_ENDS
 #define TALLY_ENDS 262144  // ends that it counts before it adds to the counts of all
@@ -273,25 +270,24 @@ extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_deal(const Id* sr
   }
 }
 
-// Counts dealt ends: of those of a bin, some at a time, a block counts the ids of one range in shared memory.
+// Counts dealt ends: of those of a bin, some at a time, a block counts one range of 1 << bits ids in shared memory.
 // `bin_ends` are the ends of the bins. Blocks of one bin are neighbours: all but the first find its ends in the cache.
 extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint64* bin_ends, uint32 bins, uint32 shift,
-    uint32 pieces, const uint32* ends, int64 ids, uint32* counts) {
+    uint32 bits, uint32 pieces, const uint32* ends, int64 ids, uint32* counts) {
   extern __shared__ unsigned char memory[];
   uint32* const own = reinterpret_cast<uint32*>(memory);
-  constexpr uint32 RANGE = 1 << TALLY_BITS;
-  uint32 ranges = 1u << (shift - TALLY_BITS);
+  uint32 width = 1u << bits, ranges = 1u << (shift - bits);
   for (uint32 unit = blockIdx.x; unit < bins * pieces * ranges; unit += gridDim.x) {
     uint32 range = unit % ranges, piece = unit / ranges % pieces, bin = unit / ranges / pieces;
     int64 begin = bin ? bin_ends[bin - 1] : 0, size = int64(bin_ends[bin]) - begin;
     int64 each = max(int64(TALLY_ENDS), (size + pieces - 1) / pieces), first = piece * each;
-    int64 id = (int64(bin) << shift) + int64(range) * RANGE;
+    int64 id = (int64(bin) << shift) + (int64(range) << bits);
     if (first >= size || id >= ids) { continue; }
     int64 last = min(first + each, size);
-    for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) { own[k] = 0; }
+    for (uint32 k = threadIdx.x; k < width; k += TALLY_BLOCK) { own[k] = 0; }
     __syncthreads();
     for (int64 k = first + threadIdx.x; k < last; k += TALLY_BATCH * TALLY_BLOCK) {
-      uint32 mine[TALLY_BATCH];  // all are read before one is counted
+      uint32 mine[TALLY_BATCH];
 #pragma unroll
       for (uint32 i = 0; i < TALLY_BATCH; i++) {
         int64 at = k + i * TALLY_BLOCK;
@@ -300,11 +296,11 @@ extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint
 #pragma unroll
       for (uint32 i = 0; i < TALLY_BATCH; i++) {
         uint32 x = mine[i] - uint32(id);
-        if (x < RANGE) { atomicAdd(own + x, 1u); }
+        if (x < width) { atomicAdd(own + x, 1u); }
       }
     }
     __syncthreads();
-    for (uint32 k = threadIdx.x; k < RANGE; k += TALLY_BLOCK) {
+    for (uint32 k = threadIdx.x; k < width; k += TALLY_BLOCK) {
       if (own[k]) { atomicAdd(counts + id + k, own[k]); }
     }
     __syncthreads();

@@ -158,25 +158,19 @@ class DeviceEdges:
         if len(src) < DEALT_EDGES:
             self._run("edges_ends", len(src), *given, counts)
             return
-        xp, shape = self.device.array, macros("edges")
+        xp, launch, shape = self.device.array, self.device.launch, macros("edges")
         bits = TALLY_BITS if getattr(self.device, "shared_bytes", 0) > 4 << TALLY_BITS else SMALL_TALLY_BITS
         shift = max(bits, (len(counts) - 1).bit_length() - shape["BIN_BITS"])
         bins = xp.zeros((1 << shape["BIN_BITS"]) + 1, dtype="uint64")
-        wide = ("WIDE", int(given[0].dtype == "int64"))
-        tiles = -(-len(src) // (shape["DEAL_ROWS"] * shape["DEAL_BLOCK"]))
-        grid = min(tiles, THREADS // shape["DEAL_BLOCK"] * self.device.processors)
-        self.device.launch("edges", "edges_bins", (wide,), grid, shape["DEAL_BLOCK"], (*given, np.uint32(shift), bins))
-        self.device.launch("edges", "share_starts", (wide,), 1, shape["SCAN"], (bins, np.uint32(len(bins))))
+        defines, block = (("WIDE", int(given[0].dtype == "int64")),), shape["DEAL_BLOCK"]
+        grid = min(-(-len(src) // (shape["DEAL_ROWS"] * block)), THREADS // block * self.device.processors)
+        launch("edges", "edges_bins", defines, grid, block, (*given, np.uint32(shift), bins))
+        launch("edges", "share_starts", defines, 1, shape["SCAN"], (bins, np.uint32(len(bins))))
         ends = xp.empty(2 * len(src), dtype="uint32")
-        self.device.launch(
-            "edges", "edges_deal", (wide,), grid, shape["DEAL_BLOCK"], (*given, np.uint32(shift), bins, ends)
-        )
-        used, ids = np.uint32(((len(counts) - 1) >> shift) + 1), np.int64(len(counts))
-        values = (bins, used, np.uint32(shift), np.uint32(TALLIES), ends, ids, counts)
-        block, shared = shape["TALLY_BLOCK"], 4 << bits
-        self.device.launch(
-            "edges", "edges_tally", (("WIDE", 0), ("TALLY_BITS", bits)), self.device.processors, block, values, shared
-        )
+        launch("edges", "edges_deal", defines, grid, block, (*given, np.uint32(shift), bins, ends))
+        numbers = map(np.uint32, (((len(counts) - 1) >> shift) + 1, shift, bits, TALLIES))
+        values, block = (bins, *numbers, ends, np.int64(len(counts)), counts), shape["TALLY_BLOCK"]
+        launch("edges", "edges_tally", defines, self.device.processors, block, values, 4 << bits)
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges, with ranks oriented ones; a loop's is 0, which is no edge's key."""

@@ -35,6 +35,7 @@ __all__ = [
     "Peeled",
     "TaskSize",
     "TextIds",
+    "Totals",
 ]
 
 BACKENDS = ("cpu", "cuda")
@@ -298,6 +299,15 @@ class Peel(Protocol):
         """Remove edges by their triangles (int32); edges of trussness above last + 2 stay."""
 
 
+class Totals(NamedTuple):
+    """Vertices with an edge, edges and wedges (Σ in·out of all vertices) of an oriented graph, and its longest row."""
+
+    vertices: int
+    edges: int
+    wedges: int
+    longest: int
+
+
 class Vertices(Protocol):
     """Functions of a backend on vertex vectors, arrays of int32 if nothing else is said; results are new arrays."""
 
@@ -310,8 +320,8 @@ class Vertices(Protocol):
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order, int32; the order may be of int64."""
 
-    def wedges(self, degree: Any, rank: Any, outward: Any) -> int:
-        """Σ in·out over all vertices, exact for fewer than 2^41 edges.
+    def totals(self, degree: Any, rank: Any, outward: Any) -> Totals:
+        """Totals of an oriented graph, exact for fewer than 2^41 edges.
 
         Vertex v has `outward[rank[v]]` outgoing edges; the rest of its `degree[v]` edges are incoming.
         """
@@ -482,6 +492,8 @@ class Backend:
         Multiprocessors of the device; 1 on the CPU.
     wait : callable ()
         Waits until the device has done what was submitted to it; the CPU has when a call returns.
+    warm : callable () -> int
+        Compiles all kernels, or loads them from the cache of compiled ones, and returns their number.
     """
 
     name: str
@@ -517,6 +529,7 @@ class Backend:
     chunk: int
     processors: Callable[[], int]
     wait: Callable[[], None]
+    warm: Callable[[], int]
 
     @property
     def on_device(self) -> bool:

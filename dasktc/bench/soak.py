@@ -34,9 +34,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -44,8 +42,7 @@ import psutil
 
 from dasktc.api.cluster import cluster
 from dasktc.api.count import prepare, triangle_count
-from dasktc.backends import cpu
-from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.select import get_backend
 from dasktc.bench.kills import drawn_seed, worker_pids
 from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
@@ -137,7 +134,7 @@ def run(
     outcomes: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     sizes, control_sizes = Sizes(), Sizes()
-    _load_kernels()
+    get_backend("cpu").warm()
     with _folder(work_dir) as folder:
         with cluster(workers=workers, backend=backend) as client, _control(workers) as no_ops:
             trouble = _Trouble(client, folder, random.Random(seed + 1), spared_from)
@@ -309,14 +306,6 @@ def _stop_control() -> None:
 
 def _no_op(result: None) -> None:
     """Do nothing."""
-
-
-def _load_kernels() -> None:
-    """Load all compiled kernels of the CPU in this process."""
-    for module in iter_modules(cpu.__path__):
-        import_module(f"{cpu.__name__}.{module.name}")
-    for kernel in list(Kernel.instances):
-        kernel.load()
 
 
 @contextmanager
@@ -493,7 +482,7 @@ class _Trouble:
                 continue
             if self.spared is None and time.monotonic() > self._spared_from:
                 with suppress(Exception):  # an error of Dask's, where the worker is just lost: another is spared then
-                    self._client.run(_load_kernels)
+                    self._client.run(get_backend("cpu").warm)
                     self.spared = pids[0]
             pid, kind = self._draw.choice(pids), self._draw.choice(self._kinds)
             if not (pid == self.spared and kind == self._kill):

@@ -512,13 +512,18 @@ def cluster(context: click.Context, kind: str | None, out: str | None, force: bo
 cli.add_command(bench)
 
 
-@cli.command(section=AROUND, examples=("dasktc info", "dasktc info --methods"))
+@cli.command(section=AROUND, examples=("dasktc info --methods", "dasktc info --warm-up"))
 @OUTPUT.flag("--methods", help="Explain methods, kernels, partitions and orders.")
+@OUTPUT.flag("--warm-up", help="Compile all kernels now, for images of clusters.")
 @reporting
-def info(methods: bool, as_json: bool) -> None:
+def info(methods: bool, warm_up: bool, as_json: bool) -> None:
     """Show versions, devices and missing packages, or the methods."""
+    if methods and warm_up:
+        raise click.UsageError("--methods and --warm-up are two questions: give one of them.")
     if methods:
         from dasktc.cli.methods import collect, describe
+    elif warm_up:
+        from dasktc.cli.warm_up import collect, describe
     else:
         from dasktc.executors.process.environment import collect, describe
     facts = collect()

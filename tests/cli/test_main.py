@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import util as import_util
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ import pytest
 from distributed import LocalCluster
 
 import dasktc
+from dasktc.backends.select import get_backend
+from dasktc.cli import warm_up
 from dasktc.cli.main import main
 from dasktc.errors import CountError
 from tests.support.tiers import some
@@ -305,6 +308,17 @@ def test_generate_asks_for_a_gpu(run: Any, tmp_path: Path) -> None:
     if import_util.find_spec("cupy") is None:
         refused(*run("generate", "grid3d", out, "--side", 4, "--force", "--backend", "cuda"), 2, "CuPy")
         assert out.read_bytes() == made
+
+
+def test_warm_up_compiles_for_every_usable_backend(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    usable = replace(get_backend("cpu"), warm=lambda: 7)
+    monkeypatch.setattr(warm_up, "get_backend", lambda name: {"cpu": usable}[name])
+    monkeypatch.setattr(warm_up, "unusable", {"cpu": None, "cuda": "CUDA reports 0 GPUs"}.get)
+    found = json.loads(run("info", "--warm-up", "--json")[1])
+    assert found == {"cpu": {"kernels": 7, "seconds": found["cpu"]["seconds"]}, "cuda": {"why": "CUDA reports 0 GPUs"}}
+    text = run("info", "--warm-up")[1]
+    assert re.fullmatch(r"cpu   7 kernels are compiled, [\d.]+ s\ncuda  CUDA reports 0 GPUs\n", text)
+    assert run("info", "--warm-up", "--methods")[0] == 2
 
 
 def test_info(run: Any) -> None:

@@ -15,6 +15,8 @@ from dasktc.backends.cuda import kernels as cuda_kernels
 from dasktc.bench import gpu_cases
 from dasktc.bench.papers import run
 from dasktc.executors import memory_budget
+from dasktc.pipeline import autotune
+from dasktc.registry import ORDERS
 
 ROOT = Path(__file__).parents[2]
 SCALES = ("Kronecker 20", "Kronecker 22")
@@ -97,6 +99,19 @@ def test_times_of_choose_are_those_of_the_registrys_table():
             continue
         for quoted, scale in zip(row["choose"].split("; "), SCALES, strict=True):
             assert same(quoted, noted[scale][names.index(kernel)]), (kernel, scale)
+
+
+def test_times_in_other_orders_are_those_beside_the_reason_that_plans_print():
+    lines = Path(autotune.__file__).read_text(encoding="utf-8").splitlines()
+    top = next(k for k, line in enumerate(lines) if re.match(r"# +collective +collective-banded", line))
+    orders = lines[top].lstrip("# ").split()
+    noted = {name: times for _, name, *times in map(str.split, lines[top + 1 : top + 6])}
+    rows = tables("dasktc/README.md", "counting with", "`none`")
+    assert noted == {row["counting with"].strip("`"): [row[f"`{order}`"] for order in orders] for row in rows}
+    usual, *others = ORDERS
+    assert (usual, others) == ("degree", orders)
+    times = list(map(float, noted["hub"]))
+    assert autotune.ORDER == autotune.order_reason(min(times), max(times))
 
 
 def test_times_of_supports_are_those_of_their_header():

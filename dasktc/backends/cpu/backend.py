@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
+from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
 from dasktc.backends.cpu import (
@@ -28,6 +30,7 @@ from dasktc.backends.cpu import (
 )
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
+from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.part_edges import CpuPartEdges
 from dasktc.backends.cpu.peel import PEEL
@@ -45,6 +48,15 @@ __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "sort"
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The CPU kernels, the default first."""
+
+
+def _warm() -> int:
+    for module in iter_modules(cpu.__path__):
+        import_module(f"{cpu.__name__}.{module.name}")
+    kernels = list(Kernel.instances)
+    for kernel in kernels:
+        kernel.load()
+    return len(kernels)
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
@@ -145,6 +157,7 @@ BACKEND = Backend(
     memory=_memory,
     processors=lambda: 1,
     wait=lambda: None,
+    warm=_warm,
     chunk=edges.CHUNK,
     edges=CpuEdges(),
     vertices=CpuVertices(),

@@ -10,6 +10,7 @@ import numpy as np
 from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, Int32s, Kernel, KernelOfIds
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array
+from dasktc.backends.protocol import Totals
 from dasktc.backends.vertex_order import order_by_keys
 
 __all__ = ["CpuVertices"]
@@ -43,14 +44,17 @@ def _inverse(order: ConstInt32s, rank: Int32s) -> None:
 
 
 @Kernel
-def _wedges(degree: ConstInt32s, rank: ConstInt32s, outward: ConstInt32s) -> tuple[int, int]:
-    high = low = 0
+def _totals(degree: ConstInt32s, rank: ConstInt32s, outward: ConstInt32s) -> tuple[int, int, int, int, int]:
+    vertices = edges = longest = high = low = 0
     for v in range(U(len(degree))):
-        out = np.int64(outward[U(rank[v])])
+        out = int(outward[U(rank[v])])
         inward = degree[v] - out
+        vertices += degree[v] > 0
+        edges += out
+        longest = max(longest, out)
         high += inward * (out >> 20)
         low += inward * (out & ((1 << 20) - 1))
-    return high, low
+    return vertices, edges, longest, high, low
 
 
 class CpuVertices:
@@ -74,10 +78,10 @@ class CpuVertices:
         _inverse(np.ascontiguousarray(order), rank)
         return rank
 
-    def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
-        """Σ in·out over all vertices."""
-        high, low = _wedges(*map(np.ascontiguousarray, (degree, rank, outward)))
-        return (int(high) << 20) + int(low)
+    def totals(self, degree: Array, rank: Array, outward: Array) -> Totals:
+        """Vertices with an edge, edges, wedges, and the longest row."""
+        vertices, edges, longest, high, low = _totals(*map(np.ascontiguousarray, (degree, rank, outward)))
+        return Totals(int(vertices), int(edges), (int(high) << 20) + int(low), int(longest))
 
     def lengths(self, values: Array, bins: int) -> Array:
         """Number of elements with each value, shape (bins,); all values are below `bins`."""

@@ -24,6 +24,7 @@ from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS
+from dasktc.backends.cuda.modules import Modules
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
 from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
@@ -101,15 +102,21 @@ def device() -> CudaDevice:
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _module(kernel: str, defines: Defines) -> Any:
-    module = cp.RawModule(code=source(kernel, defines), options=OPTIONS)
-    module.compile()
-    return module
+def _modules() -> Modules:
+    number = cp.cuda.Device().id
+
+    def compiled(kernel: str, defines: Defines) -> Any:
+        with cp.cuda.Device(number):
+            module = cp.RawModule(code=source(kernel, defines), options=OPTIONS)
+            module.compile()
+        return module
+
+    return Modules(compiled)
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
-    function = _module(kernel, defines).get_function(entry)
+    function = _modules().get(kernel, defines).get_function(entry)
     if shared + function.shared_size_bytes > 48 << 10:
         function.max_dynamic_shared_size_bytes = shared
     return function
@@ -145,7 +152,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
 
 
 def _compile(kernel: str, macros: dict[str, int] | None) -> None:
-    _module(KERNELS[kernel].file, launch.defines(kernel, macros))
+    _modules().get(KERNELS[kernel].file, launch.defines(kernel, macros))
 
 
 def _typed(task: BlockTask) -> BlockTask:
@@ -175,18 +182,28 @@ def synchronize() -> None:
     cp.cuda.Device().synchronize()
 
 
-def warm() -> None:
-    """Compile every kernel, or load it from CuPy's cache."""
-    for kernel in KERNELS:
-        _compile(kernel, None)
-    for file in ("edges", "generate"):
-        _module(file, (("WIDE", 0),))
-    for file in ("vertices", "answers", "bitmatrix", "cliques", "peel", "wedges"):
-        _module(file, ())
-    for macros in RadixSort(device()).defines():
-        _module("sort", macros)
-    for wide in (0, 1):
-        _module("text", (("WIDE", wide),))
+def _usual() -> list[tuple[str, Defines]]:
+    """Modules that a count with kernel `auto` needs: file and macros, in the order in which it needs them."""
+    sorts = [("sort", macros) for macros in RadixSort(device()).defines()]
+    kernels = [(kernel.file, launch.defines(name)) for name, kernel in KERNELS.items() if kernel.auto]
+    return [("generate", (("WIDE", 0),)), ("edges", (("WIDE", 0),)), *sorts, ("vertices", ()), *kernels]
+
+
+def warm() -> int:
+    """Compile every module, or load it from CuPy's cache, and return their number."""
+    kernels = [(kernel.file, launch.defines(name)) for name, kernel in KERNELS.items()]
+    plain = [(file, ()) for file in ("answers", "bitmatrix", "cliques", "peel", "visit", "wedges")]
+    wide = [(file, (("WIDE", wide),)) for file in ("edges", "generate", "text") for wide in (0, 1)]
+    outputs = [
+        (kernel.support.file, launch.defines(name, {**kernel.support.macros, **macros}))
+        for name, kernel in KERNELS.items()
+        for macros in ({}, {"VERTICES": 1})
+        if kernel.support is not None
+    ]
+    futures = {_modules().ask(*module) for module in (*_usual(), *kernels, *plain, *wide, *outputs)}
+    for future in futures:
+        future.result()
+    return len(futures)
 
 
 def _distinct(values: Array) -> Array:
@@ -253,6 +270,8 @@ def backend(host: Backend) -> Backend:
         A context and a pool do not fit the GPU's memory.
     """
     refuse_without_gpu()
+    for module in _usual():  # compiled while cuDF is imported
+        _modules().ask(*module)
     frames = _frames()
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory
@@ -297,5 +316,6 @@ def backend(host: Backend) -> Backend:
         references=("plain", "merge"),
         processors=lambda: device().processors,
         wait=synchronize,
+        warm=warm,
     )
     return cuda

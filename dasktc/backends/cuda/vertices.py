@@ -14,28 +14,35 @@ import numpy as np
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.protocol import Totals
 from dasktc.backends.vertex_order import order_by_keys
 
 __all__ = ["DeviceVertices"]
 
 LOW, MOST = 31, (1 << 31) - 1
 """Bits of a vertex in the keys by which vertices are ordered, and the largest weight above them."""
-MANY = 1 << 20
-"""Vertices from which waiting for the largest weight takes less time than sorting bits that no weight has."""
 
 
 @dataclass(frozen=True)
 class DeviceVertices:
-    """Functions of a device on vertex vectors, arrays of int32; implements `protocol.Vertices` with new arrays."""
+    """Functions of a device on vertex vectors, arrays of int32; implements `protocol.Vertices` with new arrays.
+
+    Attributes
+    ----------
+    device : Device
+    many : int
+        Vertices from which waiting for the largest weight takes less time than sorting bits that no weight has.
+    """
 
     device: Device
+    many: int = 1 << 20
 
     def order(self, weights: Array) -> Array:
         """Vertices by descending weight, ties by ascending number."""
         if weights.dtype != np.int32:
             return order_by_keys(weights, self.device.array, RadixSort(self.device).sort)
         keys = self._empty(len(weights), "int64")
-        largest = int(weights.max()) if len(weights) > MANY else MOST
+        largest = self._most(weights) if len(weights) > self.many else MOST
         self._run("vertices_keys", weights, np.int64(largest), keys)
         keys = RadixSort(self.device).sort(keys, (largest + 1) << LOW, LOW)
         order = self._empty(len(weights), "int32")
@@ -51,18 +58,23 @@ class DeviceVertices:
         self._run("vertices_inverse", order, place)
         return place
 
-    def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
-        """Σ in·out over all vertices."""
-        sums = self.device.array.zeros(2, dtype="uint64")
-        self._run("vertices_wedges", degree, rank, outward, sums)
-        high, low = sums.tolist()
-        return (int(high) << 20) + int(low)
+    def totals(self, degree: Array, rank: Array, outward: Array) -> Totals:
+        """Vertices with an edge, edges, wedges, and the longest row."""
+        totals = self.device.array.zeros(5, dtype="uint64")
+        self._run("vertices_totals", degree, rank, outward, totals)
+        vertices, edges, longest, high, low = map(int, totals.tolist())
+        return Totals(vertices, edges, (high << 20) + low, longest)
 
     def lengths(self, values: Array, bins: int) -> Array:
         """Number of elements with each value, uint64, shape (bins,); all values are below `bins`."""
         counts = self.device.array.zeros(bins, dtype="uint64")
         self._run("vertices_lengths", values, counts, np.uint32(bins))
         return counts
+
+    def _most(self, weights: Array) -> int:
+        most = self.device.array.zeros(1, dtype="uint64")
+        self._run("vertices_most", weights, most)
+        return int(most[0])
 
     def _empty(self, size: int, dtype: str) -> Array:
         return self.device.array.empty(size, dtype=dtype)

@@ -450,9 +450,9 @@ def read_group(
 
 def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     """Statistics for the plan, from degrees and ranks by id and out-degrees by rank; tells when orientation ends."""
-    totals = orient.totals_of(vectors, backend)
+    totals = backend.vertices.totals(*vectors)
     stage_ended("orient")
-    return orient.facts_of(vectors, totals, cuts, backend)
+    return orient.facts_of(vectors[2], totals, cuts, backend)
 
 
 def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold[Any]:

@@ -21,13 +21,14 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.kernel import SMALL_ROW
+from dasktc.backends.protocol import Totals
 from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_sources", "add_sums", "dense_ids", "facts_of",
     "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place",
     "oriented_in_ranges", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of",
-    "total", "totals_of", "wedges_of", "zero_degrees",
+    "total", "wedges_of", "zero_degrees",
 ]  # fmt: skip
 
 Array = Any
@@ -116,19 +117,11 @@ def in_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     return inward
 
 
-def totals_of(vectors: list[Array], backend: Backend) -> tuple[int, int, int]:
-    """Vertices with an edge, edges and wedges, from degrees and ranks by id, and from out-degrees by rank."""
-    degree, _, outward = vectors
-    return int((degree > 0).sum()), int(outward.sum(dtype="int64")), backend.vertices.wedges(*vectors)
-
-
-def facts_of(vectors: list[Array], totals: tuple[int, int, int], cuts: int, backend: Backend) -> Facts:
-    """Statistics for the plan, from the vectors of `totals_of` and its result; `cuts` ranges of rows, or 0."""
-    vertices, edges, wedges = totals
-    rows = vectors[2][:vertices]
-    longest = int(rows.max()) if vertices else 0
-    bins = 1 + max(SMALL_ROW, longest)
-    counts = backend.vertices.lengths(rows, bins)
+def facts_of(outward: Array, totals: Totals, cuts: int, backend: Backend) -> Facts:
+    """Statistics for the plan, from out-degrees by rank and the graph's totals; `cuts` ranges of rows, or 0."""
+    vertices, edges, wedges, longest = totals
+    rows = outward[:vertices]
+    counts = backend.vertices.lengths(rows, 1 + max(SMALL_ROW, longest))
     places = []
     if cuts:
         targets = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")

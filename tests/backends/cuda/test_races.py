@@ -129,7 +129,7 @@ def vertex_vectors(device):
     vertices, rng = DeviceVertices(device), np.random.default_rng(1)
     weights = on(device, rng.integers(0, 2000, 700).astype("int32"))
     vertices.inverse(vertices.order(weights))
-    vertices.wedges(weights, vertices.inverse(vertices.order(weights)), weights // 2)
+    vertices.totals(weights, vertices.inverse(vertices.order(weights)), weights // 2)
     vertices.lengths(weights % 7, 7)
     vertices.lengths(weights, 2000)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from dasktc.backends.cuda.vertices import DeviceVertices
 from tests.support.emulation.host import HostDevice, needs_compiler
 
-BOTH = [DeviceVertices(HostDevice(reverse)) for reverse in (False, True)]
-"""Threads in ascending and in descending order."""
+BOTH = [DeviceVertices(HostDevice(reverse), many) for reverse, many in ((False, 1 << 20), (True, 0))]
+"""Threads in ascending and in descending order, without and with a wait for the largest weight."""
 MOST = 2**31 - 1
 DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integers(MOST - 3, MOST)), max_size=700)
 
@@ -29,13 +29,14 @@ def test_vertices_are_ordered_by_descending_weight(vertices, dtype, weights):
 @needs_compiler
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(degrees=DEGREES, draw=st.randoms())
-def test_wedges_pass_64_bits(vertices, degrees, draw):
+def test_totals_pass_64_bits(vertices, degrees, draw):
     rank = draw.sample(range(len(degrees)), len(degrees))
     outward = [0] * len(degrees)
     for degree, place in zip(degrees, rank, strict=True):
         outward[place] = draw.randint(0, degree)
     wedges = sum((degree - outward[place]) * outward[place] for degree, place in zip(degrees, rank, strict=True))
-    assert vertices.wedges(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward))) == wedges
+    totals = vertices.totals(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward)))
+    assert totals == (sum(map(bool, degrees)), sum(outward), wedges, max(outward, default=0))
 
 
 @needs_compiler
@@ -62,4 +63,5 @@ def test_every_step_on_the_device(size):
     rank, outward = rng.permutation(size).astype("int32"), values * 500  # fewer than 2^41 edges
     degree = outward[rank] + rng.integers(0, 2**19, size).astype("int32")
     known = sum((a - b) * b for a, b in zip(degree.tolist(), outward[rank].tolist(), strict=True))
-    assert vertices.wedges(*map(cp.asarray, (degree, rank, outward))) == known
+    totals = vertices.totals(*map(cp.asarray, (degree, rank, outward)))
+    assert totals == (np.count_nonzero(degree), outward.sum(dtype="int64"), known, outward.max())

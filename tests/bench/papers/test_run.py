@@ -727,6 +727,7 @@ def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: py
 
 
 @pytest.mark.gpu
+@pytest.mark.timeout(1200)  # 290 s with nothing beside it; Nsight Compute starts a process for each of its counts
 def test_quick_on_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["bench", "papers", "--quick", "--backend", "cuda", "--out", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["sections"][:-1]

@@ -20,7 +20,7 @@ from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, so
 
 pytestmark = needs_compiler
 WHOLE = Method(partition="whole")
-MANY = 10_000
+MANY = 100_000
 
 
 @pytest.fixture(autouse=True)

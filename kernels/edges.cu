@@ -8,13 +8,19 @@
 //   edges_mark      sets a bit for every id of such an edge
 //   edges_counts    counts the bits in each warp's share; edges_ranks copies the words and adds their running sums
 //   edges_dense     the dense id of an id: the number of bits before its own
-//   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, also a loop
+//   edges_ends      adds 1 to both ends of each edge that is no loop
+//   edges_bins, edges_deal, edges_tally: the same of many edges: ends are dealt to bins by their leading bits, and
+//                   counted in shared memory
+//   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the
+//                   higher rank is the high end. A loop becomes key 0, also a loop
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
 //                   before; keys_compact writes them
+//   keys_rows       of these keys the columns; adds them to the lengths of their rows, and subtracts repeats from the
+//                   degrees of their ends, which are by id
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
-//   keys_sources    adds 1 to the high end
+//   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
 //   keys_orient     makes the higher rank the high end
 //   keys_residues   counts the keys with each pair of remainders of their ends
 //   keys_place      recodes keys by block, with ids dealt out by remainder: a block's first key + row * width + column
@@ -33,6 +39,21 @@
 //     2 the same day                 8.7   18.4  23.1  17.2  67.0  17.3  -           -     26.6  22.7
 //     3 is sort.cu, whose first digit reads all slices, and arrays of more edges: RA 312 -> 280 ms. With at least three
 //     arrays, not two, the torus stays within 24 bytes (not measured again)
+//   4 predicted                      5           9           28          18          12          at most 20 bytes
+//     measured                       6.4   19.7  12.1  19.7  34.4  19.0  18.9  21.9  14.6  24.0
+//     3 the same day                 12.2  18.9  20.0  19.0  54.8  18.5  29.9  21.2  21.3  22.8
+//     4 ranks vertices by the rows that name them, repeats included, so that edges are directed before their only sort
+//     (one block in degree order). RA 273 -> 146 ms (130 predicted), RM 269 -> 179 (130), 464^3 66 -> 43, Kronecker 26
+//     221 -> 139, six copies of each row of Kronecker 20 16.1 -> 13.9. Since then two vectors of all vertices fewer are
+//     held at the peak, 8 bytes a vertex (torus: 22.7 bytes in the emulation; not measured)
+//     learnt of 4: counting ends by atomic operations at random addresses runs at 18 G/s where counts exceed the L2,
+//     at 40 to 47 within: 11 ms of K24's 45, 60 of RA's 192, 111 of RM's 284, which was slower than 3. Dealt to bins
+//     first, and then counted in shared memory, it takes 5.8, 25 and 27. Where rows name neighbours the atomic
+//     operations were faster: torus 12.9 ms, 464^3 40. Copies of distinct keys, their sources and searched offsets were
+//     4 of K24's ms, 15 of RA's; columns and lengths of rows, written from the sorted keys, are 1.8 and 4.6. Sixteen
+//     pieces in place of four: K24 +17 %, three: no gain. Gathers of ranks, 38 G/s, are left: 48 of RM's ms; so are
+//     waits and allocations between launches, 4 of K24's, 17 of RM's. Counting K24 took 1 % longer, RM 4 % less (12 %
+//     with other pieces: where arrays lie in memory matters), RA 5 to 7 % longer, though its block is the same
 //     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. Vertex
 //     vectors decide the torus: a sort of ids takes 20 bytes a vertex
 //     learnt of 2, in which kernels also make vertex vectors, running sums and rows: ego-Facebook, 88,234 edges, from
@@ -53,6 +74,24 @@
 #endif
 #ifndef TILE
 #define TILE 8  // keys per thread that are dealt to ranges together
+#endif
+#ifndef DEAL_BLOCK
+#define DEAL_BLOCK 512
+#endif
+#ifndef DEAL_ROWS
+#define DEAL_ROWS 8  // rows per thread whose ends are dealt to bins together
+#endif
+#ifndef BIN_BITS
+#define BIN_BITS 10  // most bins are 1 << BIN_BITS
+#endif
+#ifndef TALLY_BLOCK
+#define TALLY_BLOCK 1024
+#endif
+#ifndef TALLY_BATCH
+#define TALLY_BATCH 8  // ends that a thread reads before it counts them
+#endif
+#ifndef TALLY_ENDS
+#define TALLY_ENDS 262144  // ends that it counts before it adds to the counts of all
 #endif
 
 #if WIDE
@@ -150,8 +189,126 @@ extern "C" __global__ void edges_dense(const Id* ids, int64 size, int64 low, con
   for (int64 k = first_of(); k < size; k += all_threads()) { dense[k] = int32(dense_of(table, ids[k] - low)); }
 }
 
+// Adds a warp's lanes with the same id x as the lane before together; lanes with x = -1 add nothing. All lanes call it.
+__device__ __forceinline__ void add_runs(uint32* counts, int64 x) {
+  uint32 lane = threadIdx.x % 32;
+  int64 before = __shfl_up_sync(ALL, x, 1);
+  uint32 heads = __ballot_sync(ALL, lane == 0 || x != before);
+  uint32 later = lane == 31 ? 0 : heads >> (lane + 1);
+  uint32 run = later ? __ffs(int(later)) : 32 - lane;
+  if (x >= 0 && heads >> lane & 1) { atomicAdd(counts + x, run); }
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    edges_keys(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32 shift, int64* keys) {
+    edges_ends(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32* counts) {
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    int64 a = k < size ? src[k] : 0, b = k < size ? dst[k] : 0;
+    bool proper = a != b;
+    add_runs(counts, proper ? dense_of(table, a - low) : -1);
+    if (proper) { atomicAdd(counts + dense_of(table, b - low), 1u); }
+  }
+}
+
+constexpr uint32 BINS = 1 << BIN_BITS, DEALT = 2 * DEAL_ROWS * DEAL_BLOCK, NO_ID = 0xffffffffu;
+
+// counts: of the ends in each bin, 1 << shift ids; initially 0.
+extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_bins(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, uint64* counts) {
+  __shared__ uint32 own[BINS];
+  for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) { own[d] = 0; }
+  __syncthreads();
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k];
+    if (a == b) { continue; }
+    atomicAdd(own + (dense_of(table, a - low) >> shift), 1u);
+    atomicAdd(own + (dense_of(table, b - low) >> shift), 1u);
+  }
+  __syncthreads();
+  for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) {
+    if (own[d]) { atomicAdd(counts + d, uint64(own[d])); }
+  }
+}
+
+// Brings the ends of a bin together, in no order; `next` is the next free place of each bin, in the end that of the one
+// after it. A tile's ends are gathered by bin in shared memory, and written in runs.
+extern "C" __global__ void __launch_bounds__(DEAL_BLOCK) edges_deal(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, uint64* next, uint32* ends) {
+  __shared__ uint32 starts[BINS + 1], staged[DEALT], sums[DEAL_BLOCK / 32];
+  __shared__ uint64 places[BINS];
+  for (int64 tile = int64(blockIdx.x) * DEAL_ROWS * DEAL_BLOCK; tile < size;
+       tile += int64(gridDim.x) * DEAL_ROWS * DEAL_BLOCK) {
+    for (uint32 d = threadIdx.x; d <= BINS; d += DEAL_BLOCK) { starts[d] = 0; }
+    uint32 mine[2 * DEAL_ROWS], place[2 * DEAL_ROWS];
+#pragma unroll
+    for (uint32 i = 0; i < DEAL_ROWS; i++) {
+      int64 k = tile + i * DEAL_BLOCK + threadIdx.x;
+      int64 a = k < size ? src[k] : 0, b = k < size ? dst[k] : 0;
+      mine[2 * i] = a != b ? uint32(dense_of(table, a - low)) : NO_ID;
+      mine[2 * i + 1] = a != b ? uint32(dense_of(table, b - low)) : NO_ID;
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32 i = 0; i < 2 * DEAL_ROWS; i++) {
+      if (mine[i] != NO_ID) { place[i] = atomicAdd(starts + (mine[i] >> shift), 1u); }
+    }
+    __syncthreads();
+    for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) {
+      places[d] = starts[d] ? atomicAdd(next + d, uint64(starts[d])) : 0;
+    }
+    starts_of<DEAL_BLOCK>(starts, BINS + 1, sums);
+    for (uint32 d = threadIdx.x; d < BINS; d += DEAL_BLOCK) { places[d] -= starts[d]; }
+#pragma unroll
+    for (uint32 i = 0; i < 2 * DEAL_ROWS; i++) {
+      if (mine[i] != NO_ID) { staged[starts[mine[i] >> shift] + place[i]] = mine[i]; }
+    }
+    __syncthreads();
+    for (uint32 k = threadIdx.x; k < starts[BINS]; k += DEAL_BLOCK) {
+      uint32 x = staged[k];
+      ends[places[x >> shift] + k] = x;
+    }
+    __syncthreads();
+  }
+}
+
+// Counts dealt ends: of those of a bin, some at a time, a block counts one range of 1 << bits ids in shared memory.
+// `bin_ends` are the ends of the bins. Blocks of one bin are neighbours: all but the first find its ends in the cache.
+extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint64* bin_ends, uint32 bins, uint32 shift,
+    uint32 bits, uint32 pieces, const uint32* ends, int64 ids, uint32* counts) {
+  extern __shared__ unsigned char memory[];
+  uint32* const own = reinterpret_cast<uint32*>(memory);
+  uint32 width = 1u << bits, ranges = 1u << (shift - bits);
+  for (uint32 unit = blockIdx.x; unit < bins * pieces * ranges; unit += gridDim.x) {
+    uint32 range = unit % ranges, piece = unit / ranges % pieces, bin = unit / ranges / pieces;
+    int64 begin = bin ? bin_ends[bin - 1] : 0, size = int64(bin_ends[bin]) - begin;
+    int64 each = max(int64(TALLY_ENDS), (size + pieces - 1) / pieces), first = piece * each;
+    int64 id = (int64(bin) << shift) + (int64(range) << bits);
+    if (first >= size || id >= ids) { continue; }
+    int64 last = min(first + each, size);
+    for (uint32 k = threadIdx.x; k < width; k += TALLY_BLOCK) { own[k] = 0; }
+    __syncthreads();
+    for (int64 k = first + threadIdx.x; k < last; k += TALLY_BATCH * TALLY_BLOCK) {
+      uint32 mine[TALLY_BATCH];
+#pragma unroll
+      for (uint32 i = 0; i < TALLY_BATCH; i++) {
+        int64 at = k + i * TALLY_BLOCK;
+        mine[i] = at < last ? ends[begin + at] : NO_ID;
+      }
+#pragma unroll
+      for (uint32 i = 0; i < TALLY_BATCH; i++) {
+        uint32 x = mine[i] - uint32(id);
+        if (x < width) { atomicAdd(own + x, 1u); }
+      }
+    }
+    __syncthreads();
+    for (uint32 k = threadIdx.x; k < width; k += TALLY_BLOCK) {
+      if (own[k]) { atomicAdd(counts + id + k, own[k]); }
+    }
+    __syncthreads();
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) edges_keys(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, const int32* rank, int64* keys) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 a = src[k], b = dst[k];
     if (a == b) {
@@ -159,7 +316,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     } else {
       a = dense_of(table, a - low);
       b = dense_of(table, b - low);
-      keys[k] = min(a, b) << shift | max(a, b);
+      if (rank) {
+        a = rank[a];
+        b = rank[b];
+      }
+      keys[k] = rank ? max(a, b) << shift | min(a, b) : min(a, b) << shift | max(a, b);
     }
   }
 }
@@ -264,24 +425,43 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, int64 share,
+    const uint64* starts, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  uint64 place = starts[warp];
+  for (int64 k = begin; k < end; k += 32) {
+    bool there = k + lane < end, mine = there && is_new(keys, k + lane, shift);
+    int64 key = there ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
+    uint32 votes = __ballot_sync(ALL, mine);
+    if (mine) { columns[place + __popc(votes & ((1u << lane) - 1))] = int32(low); }
+    place += __popc(votes);
+    add_runs(lengths, mine ? high : -1);
+    // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
+    bool repeat = high != low && !mine;
+    uint32 repeats = __ballot_sync(ALL, repeat);
+    if (repeat && (lane == 0 || !(repeats >> (lane - 1) & 1))) {
+      uint32 others = ~(repeats >> lane), run = others ? __ffs(int(others)) - 1 : 32;
+      atomicAdd(degrees + vertices[high], 0u - run);
+      atomicAdd(degrees + vertices[low], 0u - run);
+    }
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
-  uint32 lane = threadIdx.x % 32;
-  for (int64 k = first_of(); k - lane < size; k += all_threads()) {
-    int64 key = k < size ? keys[k] : -1, high = key >> shift;
-    int64 before = __shfl_up_sync(ALL, high, 1);
-    uint32 heads = __ballot_sync(ALL, lane == 0 || high != before);
-    if (k >= size) { continue; }
-    uint32 later = lane == 31 ? 0 : heads >> (lane + 1);
-    uint32 run = later ? __ffs(int(later)) : 32 - lane;
-    if (heads >> lane & 1) { atomicAdd(degrees + high, run); }
-    atomicAdd(degrees + (key & ((int64(1) << shift) - 1)), 1u);
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    int64 key = k < size ? keys[k] : -1;
+    add_runs(degrees, key >> shift);
+    if (key >= 0) { atomicAdd(degrees + (key & ((int64(1) << shift) - 1)), 1u); }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_sources(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
-  for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(degrees + (keys[k] >> shift), 1u); }
+  for (int64 k = first_of(); k - threadIdx.x % 32 < size; k += all_threads()) {
+    add_runs(degrees, k < size ? keys[k] >> shift : -1);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -126,7 +126,8 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
+    of `mark`, `add_ends`, `add_degrees` and `add_sources`, the keys of `distinct` and `orient`, and what
+    `distinct_rows` says.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -171,8 +172,14 @@ class Edges(Protocol):
     def ranked(self, marks: Any, low: int, width: int) -> VertexMap:
         """Make the map of the marked ids."""
 
-    def keys(self, src: Any, dst: Any, of: Any, shift: int) -> Any:
-        """Canonical keys in the order of the edges; on a device those of loops are 0.
+    def add_ends(self, counts: Any, src: Any, dst: Any, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges except loops; counts are modulo 2^32.
+
+        `of` is as for `keys`.
+        """
+
+    def keys(self, src: Any, dst: Any, of: Any, shift: int, rank: Any = None) -> Any:
+        """Canonical keys in the order of the edges, with ranks oriented ones; on a device those of loops are 0.
 
         `of` is a `RangeMap`, or has the smallest id, `low`, of a range of ids that are used as they are.
         """
@@ -188,6 +195,13 @@ class Edges(Protocol):
 
     def distinct(self, keys: Any, shift: int) -> Any:
         """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
+
+    def distinct_rows(self, keys: Any, shift: int, lengths: Any, vertices: Any, degrees: Any) -> Any:
+        """Columns (int32) of ascending keys over ranks, without repeats and on a device without loops.
+
+        In place, the edges of each row are added to `lengths`, by rank, and each repeat is subtracted from the
+        `degrees` of both ends, by vertex; `vertices` has the vertex of each rank. All three are of int32.
+        """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
         """Add 1 to the count of both ends of each key; the high ends ascend."""

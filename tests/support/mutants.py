@@ -66,13 +66,22 @@ RACES: list[Mutant] = []
 # None drops a barrier at the end of keys_scatter's tile, as an earlier list did: there is none, for between the places of
 # a tile and those of the next one stand the two barriers that the third and the second mutant drop.
 _race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
-_race("edges.cu", *without("1u); }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("range[i], 1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("  ranges.clear(borders + 1);\n  __syncthreads();\n  for (int64 k = first_of()", SYNC))
 _race("edges.cu", *without("{ own[r] = 0; }\n  __syncthreads();", SYNC))
 _race("edges.cu", "atomicOr(word, bit);", "*word |= bit;")
-_race("edges.cu", "{ atomicAdd(degrees + high, run); }", "{ degrees[high] += run; }")
-_race("edges.cu", "atomicAdd(degrees + (keys[k] >> shift), 1u);", "degrees[keys[k] >> shift] += 1u;")
+_race("edges.cu", "{ atomicAdd(counts + x, run); }", "{ counts[x] += run; }")
+_race(
+    "edges.cu", "{ atomicAdd(counts + dense_of(table, b - low), 1u); }", "{ counts[dense_of(table, b - low)] += 1u; }"
+)
+_race("edges.cu", "atomicAdd(degrees + vertices[high], 0u - run);", "degrees[vertices[high]] -= run;")
+_race("edges.cu", "{ atomicAdd(own + x, 1u); }", "{ own[x] += 1u; }")
+_race("edges.cu", "{ atomicAdd(counts + id + k, own[k]); }", "{ counts[id + k] += own[k]; }")
+_race("edges.cu", *without("{ own[k] = 0; }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("{ own[d] = 0; }\n  __syncthreads();", SYNC))
+_race("edges.cu", *without("= mine[i]; }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("mine[i] >> shift), 1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", "place[i] = atomicAdd(ranges.counts + range[i], 1u);", "place[i] = ranges.counts[range[i]]++;")
 _race("edges.cu", "    atomicMax(facts, low);\n", "    facts[0] = max(facts[0], low);\n")
 _race("vertices.cu", "atomicAdd(usual + value, 1u);", "usual[value] += 1u;")
@@ -103,7 +112,7 @@ MUTANTS = [
     *RACES,
     # from edges to blocks
     Mutant("rows-read", "without_loops", "return frame, ends, Counts(rows, loops, Span", "return frame, ends, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
-    Mutant("splitter-lost", "Plane.exchange_and_fold", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
+    Mutant("splitter-lost", "Plane.keys_and_starts", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
     Mutant("partitions-budget", "Plane.partitions", "if edges < min(limit, largest):", "if edges <= limit:", "pipeline/planes/test_base.py", "few_edges"),
     Mutant("loops-kept", "CpuEdges.proper", "return (kept_src[:-1], kept_dst[:-1]), loops, low, high", "return (src, dst), loops, low, high", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
@@ -360,6 +369,11 @@ MUTANTS = [
     Mutant("tree-backward", "kernels/tcstream.cu", "max(low, end - back), high, x)", "max(low, end - back + 1), high, x)", "backends/cuda/test_kernels.py", "long_lists"),
     Mutant("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "backends/cuda/test_edges.py", "distinct_among_themselves"),
     Mutant("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "backends/cuda/test_edges.py", "degrees_and_orientation"),
+    Mutant("repeats-run", "kernels/edges.cu", "run = others ? __ffs(int(others)) - 1 : 32;", "run = others ? __ffs(int(others)) - 1 : 31;", "backends/cuda/test_edges.py", "columns_of_distinct"),
+    Mutant("repeats-first", "kernels/edges.cu", "lane == 0 || !(repeats >> (lane - 1) & 1)", "!(repeats >> (lane - 1) & 1)", "backends/cuda/test_edges.py", "columns_of_distinct"),
+    Mutant("tally-range", "kernels/edges.cu", "range = unit % ranges,", "range = 0,", "backends/cuda/test_edges.py", "dealt_before"),
+    Mutant("rows-most", "order_by_rows", "most = xp.uint32(max(0, len(counts) - 1))", "most = xp.uint32(2**31 - 1)", "pipeline/planes/test_process.py", "directed_by_rows"),
+    Mutant("ranks-degree", "ProcessPlane.reorder", "isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered", "False", "pipeline/planes/test_process.py", "other_orders"),
     Mutant("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "backends/cuda/test_edges.py", "canonical_keys"),
     Mutant("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "backends/cuda/test_edges.py", "by_remainder"),
     Mutant("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "backends/cuda/test_vertices.py", "descending"),

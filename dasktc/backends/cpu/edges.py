@@ -56,6 +56,8 @@ GUESS = 12
 SAMPLED = 1 << 15
 """Edges that are sampled in one step."""
 LARGEST = 2**63 - 1
+ID_BITS = 31
+"""Bits of any dense id."""
 
 U = np.uint64
 _FIRST, _SECOND = U(MULTIPLIERS[0]), U(MULTIPLIERS[1])
@@ -154,6 +156,26 @@ def distinct(keys: Int64s) -> int:
 
 
 @Kernel
+def _distinct_rows(
+    keys: ConstInt64s, shift: int, columns: Int32s, lengths: Int32s, vertices: ConstInt32s, degrees: Int32s
+) -> int:
+    """Write the column of each key once; return how many these are."""
+    size, last, mask = 0, np.int64(-1), (1 << shift) - 1
+    for i in range(len(keys)):
+        key = keys[i]
+        row, column = U(key >> shift), U(key & mask)
+        if key == last:
+            degrees[U(vertices[row])] -= 1
+            degrees[U(vertices[column])] -= 1
+        else:
+            columns[U(size)] = column
+            lengths[row] += 1
+            size += 1
+        last = key
+    return size
+
+
+@Kernel
 def _add_degrees(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
     """Add 1 to the count of both ends of each key."""
     mask = (1 << shift) - 1
@@ -238,14 +260,19 @@ class CpuEdges:
         table[ids] = np.arange(len(ids), dtype=np.int32)
         return TableMap(low, table, ids + low if low else ids)
 
-    def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
-        """Canonical keys in the order of the edges."""
+    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges."""
+        _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
+
+    def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
+        """Canonical keys in the order of the edges; with ranks oriented ones."""
         src, dst = _of_one_type(src, dst)
-        if not isinstance(of, TableMap):
-            return radix.canonical_keys(src, dst, of.low, shift).keys()
-        keys = np.empty(len(src), np.int64)
-        _relabel(src, dst, of.low, of.table, shift, keys)
-        return keys
+        if isinstance(of, TableMap):
+            keys = np.empty(len(src), np.int64)
+            _relabel(src, dst, of.low, of.table, shift, keys)
+        else:
+            keys = radix.canonical_keys(src, dst, of.low, shift).keys()
+        return keys if rank is None else self.orient(keys, rank, shift)
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
@@ -277,6 +304,11 @@ class CpuEdges:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
         size = distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Columns (int32) of ascending keys over ranks, without repeats; see `protocol.Edges`."""
+        columns = np.empty(len(keys), np.int32)
+        return columns[: _distinct_rows(keys, shift, columns, lengths, vertices, degrees)].copy()
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends.csr import Array, on_host
-from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.cuda.device import THREADS, Device, grid_of, spread
 from dasktc.backends.edge_sample import Colours, colours_of
 from dasktc.backends.kernel_files import macros
 from dasktc.backends.vertex_maps import RangeMap
@@ -22,6 +22,12 @@ __all__ = ["DeviceEdges", "Facts", "RankedIds"]
 LEAST = -(2**63)
 SAMPLED = 1 << 22
 """Edges whose colours are computed in one step."""
+DEALT_EDGES = 1 << 20
+"""Edges from which ends are dealt out before they are counted."""
+TALLY_BITS, SMALL_TALLY_BITS = 15, 13
+"""Binary logarithm of the ids that a block counts in shared memory, and of those where it has less than 128 KiB."""
+TALLIES = 16
+"""Most blocks that count the same ids, each some of the ends."""
 
 
 class Facts(NamedTuple):
@@ -86,7 +92,7 @@ class DeviceEdges:
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
-    by `mark`, `add_degrees` and `add_sources`, which update their first argument.
+    by `mark`, `add_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct_rows`.
 
     Attributes
     ----------
@@ -158,15 +164,36 @@ class DeviceEdges:
         self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
         return dense
 
-    def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
-        """Canonical keys in the order of the edges; the keys of loops are 0, which is no edge's key."""
-        keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
-        table = getattr(of, "table", None)  # None where ids are used as they are
-        values = (size, np.int64(of.low), _or_null(table), np.uint32(shift), keys)
-        self._run("edges_keys", len(src), *_wide(src, dst), *values)
+    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+        """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
+        given = *_wide(src, dst), *_numbers(src, of)
+        if len(src) < DEALT_EDGES:
+            self._run("edges_ends", len(src), *given, counts)
+            return
+        xp, launch, shape = self.device.array, self.device.launch, macros("edges")
+        bits = TALLY_BITS if getattr(self.device, "shared_bytes", 0) > 4 << TALLY_BITS else SMALL_TALLY_BITS
+        shift = max(bits, (len(counts) - 1).bit_length() - shape["BIN_BITS"])
+        bins = xp.zeros((1 << shape["BIN_BITS"]) + 1, dtype="uint64")
+        defines, block = (("WIDE", int(given[0].dtype == "int64")),), shape["DEAL_BLOCK"]
+        grid = min(-(-len(src) // (shape["DEAL_ROWS"] * block)), THREADS // block * self.device.processors)
+        launch("edges", "edges_bins", defines, grid, block, (*given, np.uint32(shift), bins))
+        launch("edges", "share_starts", defines, 1, shape["SCAN"], (bins, np.uint32(len(bins))))
+        ends = xp.empty(2 * len(src), dtype="uint32")
+        launch("edges", "edges_deal", defines, grid, block, (*given, np.uint32(shift), bins, ends))
+        numbers = map(np.uint32, (((len(counts) - 1) >> shift) + 1, shift, bits, TALLIES))
+        values, block = (bins, *numbers, ends, np.int64(len(counts)), counts), shape["TALLY_BLOCK"]
+        launch("edges", "edges_tally", defines, self.device.processors, block, values, 4 << bits)
+
+    def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
+        """Canonical keys in the order of the edges, with ranks oriented ones; a loop's is 0, which is no edge's key."""
+        keys = self.device.array.empty(len(src), dtype="int64")
+        values = (*_wide(src, dst), *_numbers(src, of), np.uint32(shift), _or_null(rank), keys)
+        self._run("edges_keys", len(src), *values)
         return keys
 
-    lazy_keys = keys
+    def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
+        """Canonical keys, as an array."""
+        return self.keys(src, dst, of, shift)
 
     # keys
 
@@ -199,6 +226,14 @@ class DeviceEdges:
         once = self.device.array.empty(count, dtype="int64")
         self._run("keys_compact", len(keys), *values, starts, once)
         return once
+
+    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Edges`."""
+        values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *values)
+        columns = self.device.array.empty(count, dtype="int32")
+        self._run("keys_rows", len(keys), *values, starts, columns, lengths, vertices, degrees)
+        return columns
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Add 1 to the degrees of both ends of each key; the high ends ascend."""
@@ -268,6 +303,11 @@ def _wide(*columns: Array) -> list[Array]:
     narrow = all(column.dtype == "int32" for column in columns)
     typed = [column.astype("int32" if narrow else "int64", copy=False) for column in columns]
     return [column if column.flags.c_contiguous else column.copy() for column in typed]
+
+
+def _numbers(src: Array, of: Any) -> tuple[Any, ...]:
+    """Number of edges, and how their ids become dense ones; no table where ids are used as they are."""
+    return np.int64(len(src)), np.int64(of.low), _or_null(getattr(of, "table", None))
 
 
 def _or_null(table: Array | None) -> Any:

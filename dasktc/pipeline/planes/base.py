@@ -136,7 +136,8 @@ class Plane(ABC):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Rank the vertices by degree, and direct every edge to its end of higher degree; takes the edges over.
 
-        Vertices without an edge come last in the ranks, and are left out of the graph.
+        Vertices without an edge come last in the ranks, and are left out of the graph. For plans of `degree` order a
+        plane may rank by other weights.
 
         Returns
         -------
@@ -355,23 +356,34 @@ class Plane(ABC):
         Partitions are folded in the pass that makes them. Samples of frames cut the keys where these suffice, and keys
         are then made as they are cut; else the keys are made and sampled, and there is no sample to return.
         """
+        inputs, starts, samples = self.keys_and_starts(frames, numbering)
+        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * numbering.shift)
+        calls = self._distinct_calls(starts, numbering.shift)
+        return *reduce_ranges(self.executor, "canonical", ranges, distinct, calls, fold), samples
+
+    def keys_and_starts(
+        self, frames: Frames, numbering: Numbering, rank: Any = None
+    ) -> tuple[Inputs, list[int], list[Array]]:
+        """Inputs of an exchange that makes keys of frames, the starts of its ranges, and sampled keys.
+
+        With ranks, of a device, keys are oriented ones over these.
+        """
         executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
         shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), list[Array]()
-        if numbering.span is not None:
+        further = (shift, backend) if rank is None else (shift, backend, rank)
+        if numbering.span is not None and rank is None:
             samples = [keys_in_range(ends, numbering.span, shift) for ends, _ in frames.samples]
         elif backend.on_device and frames.samples:
             ends = [pair for pair, _ in frames.samples]
-            call = keys_of_samples, vertices, ends, shift, backend
+            call = keys_of_samples, vertices, ends, *further
             (samples,) = executor.gather([executor.submit("canonical", *call)])
         if numbering.span is not None or samples:
-            inputs = Inputs(handles, self.make_keys, (vertices, shift, backend))
+            inputs = Inputs(handles, self.make_keys, (vertices, *further))
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
-            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, shift, backend))
+            inputs = Inputs(executor.map("canonical", self.make_keys, handles, vertices, *further))
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
-        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
-        calls = self._distinct_calls(starts, shift)
-        return *reduce_ranges(executor, "canonical", ranges, distinct, calls, fold), samples
+        return inputs, starts, samples
 
     def _distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
         """Arguments of `edge_keys.distinct` for each range of canonical keys."""
@@ -407,7 +419,7 @@ class Plane(ABC):
 
     def oriented(
         self,
-        partitions: list[Any],
+        partitions: list[Any] | Handles,
         vectors: Any,
         facts: Facts,
         numbering: Numbering,
@@ -420,7 +432,8 @@ class Plane(ABC):
             Sharded((0, vertices), partial(_vector, executor, function, vectors, vertices, executor.backend))
             for function in (orient.dense_ids, orient.out_degrees, orient.in_degrees)
         )
-        graph = kind(Handles(partitions), order, outward, inward, facts.wedges, facts.edges, facts, **more)
+        handles = partitions if isinstance(partitions, Handles) else Handles(partitions)
+        graph = kind(handles, order, outward, inward, facts.wedges, facts.edges, facts, **more)
         ids = numbering.span
         if ids is None:
             return graph, numbering.names

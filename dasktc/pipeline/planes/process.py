@@ -7,21 +7,25 @@ Keys are oriented in place; if the graph becomes one block, they are dealt once 
 graphs and graphs on a GPU go by way of an exchange, and so do the blocks of a plan that has several: every partition is
 cut at sampled keys, and the slices of a range are merged.
 
-A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges.
-Degrees are added up in the pass that drops repeats.
+A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges. If
+the graph may become one block in `degree` order, vertices are ranked by the rows that name them, so that edges get
+their directions and final ids before their only sort; what it leaves are the block's columns, and the lengths of its
+rows. Otherwise degrees are added up in the pass that drops repeats, and edges are sorted a second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import Buckets
+from dasktc.executors.base import Fold, starmap
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
@@ -30,15 +34,31 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.blocks import check_edges, fill_rows, stack
-from dasktc.pipeline.stages.canonical import distinct_in_buckets, ends_of
-from dasktc.pipeline.stages.orient import CUTS, oriented, oriented_in_place, ranks_of
+from dasktc.pipeline.stages.blocks import block_of_rows, check_edges, columns_of_rows, fill_rows, keys_of_rows, stack
+from dasktc.pipeline.stages.canonical import count_ends, distinct_in_buckets, ends_of
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    Facts,
+    inverse,
+    order_by_rows,
+    oriented,
+    oriented_in_place,
+    ranks_of,
+    total,
+    zero_degrees,
+)
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
+from dasktc.pipeline.stages.reorder import take
 from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
+from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
+from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["Dealt", "ProcessPlane"]
+
+MOST_ROWS = 1 << 32
+"""Rows from which their number at a vertex might exceed 32 bits."""
 
 
 class Dealt(NamedTuple):
@@ -53,6 +73,65 @@ class Dealt(NamedTuple):
 
     buckets: Buckets
     spans: list[tuple[int, int]]
+
+
+class Rows(Handles):
+    """Handles of the columns of whole rows of ranks by rows, which become keys when they are taken as partitions.
+
+    Parameters
+    ----------
+    handles : iterable of handles of arrays of int32
+    keys : callable (list of handles) -> list of handles of arrays of int64
+
+    Attributes
+    ----------
+    by_degree : callable (list of handles of keys) -> Oriented, or None
+        Directs the edges by degree; None when they have been taken.
+    """
+
+    def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
+        super().__init__(handles)
+        self._keys: Callable[[list[Any]], list[Any]] | None = keys
+        self.by_degree: Callable[[list[Any]], Oriented] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        self._become_keys()
+        return super().__iter__()
+
+    def take(self) -> list[Any]:
+        """Hand over all handles, of keys."""
+        self._become_keys()
+        self.by_degree = None
+        return super().take()
+
+    def take_columns(self) -> list[Any] | None:
+        """Hand over the handles of columns; None where they have become keys."""
+        if self._keys is None:
+            return None
+        self._keys = self.by_degree = None
+        return super().take()
+
+    def _become_keys(self) -> None:
+        if self._keys is not None:
+            self._handles, self._keys = self._keys(self._handles), None
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(Canonical):
+    """Distinct edges, oriented over ranks by rows.
+
+    Attributes
+    ----------
+    partitions : Rows
+    order : handle of array of int32
+        The id of each rank.
+    lengths : handle of array of int32
+        Out-degrees by rank.
+    """
+
+    partitions: Rows
+    order: Any = None
+    lengths: Any = None
 
 
 class ProcessPlane(Plane):
@@ -105,10 +184,47 @@ class ProcessPlane(Plane):
         rows = frames.edges
         if self._sorts_together(rows):
             return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
+        if self._has_order_of_rows(frames):
+            return self._ranked(frames, numbering)
         # Degrees are added up in the pass that makes the partitions.
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
+
+    def _has_order_of_rows(self, frames: Frames) -> bool:
+        """Whether vertices are ranked by rows: on a GPU, for a plan that probably has one block in `degree` order."""
+        partition, parts = self.options.partition, self.options.parts
+        is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
+        is_ordered = ORDERS[self.options.chosen_reorder].ordered
+        return self.backend.on_device and is_single and is_ordered and frames.edges < MOST_ROWS
+
+    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+        """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over."""
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        (vertices,) = executor.gather([numbering.vertices])
+        zeros = partial(zero_degrees, size, backend)
+        add = partial(count_ends, vertices=vertices, backend=backend)
+        # The rows of each vertex become its degree when repeats are subtracted.
+        degrees = executor.fold("canonical", Fold(zeros, add, total), list(frames.frames))
+        order = executor.submit("canonical", order_by_rows, degrees, backend)
+        rank = executor.submit("canonical", inverse, order, backend)
+        del order  # made again when the ranks are no longer needed: a vector of all vertices less at the peak
+        rows, bound = frames.edges, 1 << 2 * shift
+        inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
+        starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
+        ranges = self.exchange("canonical", inputs, starts, bound)
+        order = executor.submit("canonical", inverse, rank, backend)
+        del inputs, rank
+        lengths = executor.submit("canonical", zeros)
+        columns = executor.map("canonical", columns_of_rows, ranges, bound, shift, lengths, order, degrees, backend)
+        spans = list(pairwise([0, *(start >> shift for start in starts), size]))
+
+        def keys(columns: list[Any]) -> list[Any]:
+            calls = [(*pair, lengths, shift, backend) for pair in zip(columns, spans, strict=True)]
+            columns.clear()
+            return starmap(executor, "canonical", keys_of_rows, calls)
+
+        return Ranked(Rows(columns, keys), rows, degrees, order, lengths)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -136,18 +252,46 @@ class ProcessPlane(Plane):
         return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * self.threads))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
-        """Orient keys in place on the CPU, and into new arrays on a GPU."""
+        """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        if isinstance(edges, Ranked):
+            rank, rows = executor.submit("orient", inverse, edges.order, backend), edges.partitions
+            rows.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
+            vectors = [edges.degrees, rank, edges.lengths]
+            return self.oriented(rows, vectors, self._facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         rank = executor.submit("orient", ranks_of, [degrees], backend)
         function = oriented if backend.on_device else oriented_in_place
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
-        outward = executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))
-        vectors, cuts = [degrees, rank, outward], CUTS if backend.on_device else 0
-        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
-        return self.oriented(partitions, vectors, facts, numbering)
+        vectors = [degrees, rank, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
+        return self.oriented(partitions, vectors, self._facts(vectors), numbering)
+
+    def _facts(self, vectors: list[Any]) -> Facts:
+        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
+        executor, backend = self.executor, self.backend
+        call = facts_for_plan, list(vectors), CUTS if backend.on_device else 0, backend
+        facts: Facts = executor.gather([executor.submit("orient-plan", *call)])[0]
+        return facts
+
+    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
+        """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
+        rows = graph.partitions
+        if isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered:
+            directed = rows.by_degree
+            graph = directed(rows.take())
+        return super().reorder(graph, order, shift)
+
+    def _directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
+        """Direct edges over ranks by rows as `orient` directs canonical ones; takes them over."""
+        executor, backend, shift = self.executor, self.backend, numbering.shift
+        new_rank = executor.submit("reorder", ranks_of, [degrees], backend)
+        place = executor.submit("reorder", take, new_rank, executor.submit("reorder", inverse, rank, backend))
+        partitions = executor.map("reorder", oriented, keys, place, shift, backend)
+        outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
+        vectors = [degrees, new_rank, outward]
+        return self.oriented(partitions, vectors, self._facts(vectors), numbering)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""
@@ -155,11 +299,17 @@ class ProcessPlane(Plane):
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
-        """Build the single block of a large graph in shared memory, and other blocks by an exchange."""
-        if layout.shape != (1, 1) or not self._sorts_together(graph.edges):
+        """Build the single block of a large graph in shared memory, or of rows; other blocks by an exchange."""
+        if layout.shape != (1, 1):
+            return super().blocks(graph, layout, edges, where)
+        expected = None if edges is None else int(edges[0, 0])
+        if isinstance(graph.partitions, Rows) and (columns := graph.partitions.take_columns()) is not None:
+            call = columns, graph.out_degree.whole, (0, 0), layout, self.backend, expected
+            return {(0, 0): self.executor.submit("blocks", block_of_rows, *call)}
+        if not self._sorts_together(graph.edges):
             return super().blocks(graph, layout, edges, where)
         block = self._single_block(graph, layout)
-        check_edges(block, None if edges is None else int(edges[0, 0]))
+        check_edges(block, expected)
         return {(0, 0): block}
 
     def _single_block(self, graph: Oriented, layout: Layout) -> OrientedCSR:

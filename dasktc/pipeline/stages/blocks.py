@@ -11,15 +11,16 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import Buckets
 from dasktc.errors import CountError
-from dasktc.pipeline.stages.edge_keys import transform, unpack
+from dasktc.pipeline.stages.edge_keys import pack, transform, unpack
 from dasktc.pipeline.stages.orient import Ranks
 from dasktc.planning.grid import Axis, Layout
 from dasktc.planning.schemes import Block
 from dasktc.wording import plural
 
 __all__ = [
-    "Filling", "block_keys", "block_of_slab", "check_edges", "checked_block", "edges_per_block", "every", "fill_rows",
-    "places_before", "slab", "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
+    "Filling", "block_keys", "block_of_rows", "block_of_slab", "check_edges", "checked_block", "columns_of_rows",
+    "edges_per_block", "every", "fill_rows", "keys_of_rows", "places_before", "slab", "slab_of_ranks", "slab_spans",
+    "stack", "stacked", "sums_of_parts",
 ]  # fmt: skip
 
 Array = Any
@@ -85,6 +86,34 @@ def slab_of_ranks(
 def fill_rows(span: tuple[int, int], buckets: Buckets, shift: int, loose: int, offsets: Array, columns: Array) -> None:
     """Sort the keys of a span of buckets, and write their rows into the arrays of the block."""
     buckets.write_rows(*span, shift, loose, offsets, columns)
+
+
+def columns_of_rows(
+    slices: list[Array], bound: int, shift: int, lengths: Array, vertices: Array, degrees: Array, backend: Backend
+) -> Array:
+    """Sort oriented keys of whole rows, and keep each once: the columns; the vectors are those of `Edges`."""
+    keys = backend.merge(slices, bound, 0)
+    return backend.edges.distinct_rows(keys, shift, lengths, vertices, degrees)
+
+
+def keys_of_rows(columns: Array, span: tuple[int, int], lengths: Array, shift: int, backend: Backend) -> Array:
+    """Oriented keys of a span of rows, from their columns and the lengths of all rows."""
+    xp, (first, end) = backend.array, span
+    ends, keys = xp.cumsum(lengths[first:end], dtype="int64"), xp.empty(len(columns), dtype="int64")
+    for start in range(0, len(columns), backend.chunk):
+        column = columns[start : start + backend.chunk]
+        places = xp.arange(start, start + len(column), dtype="int64")
+        keys[start : start + len(column)] = pack(ends.searchsorted(places, side="right") + first, column, shift)
+    return keys
+
+
+def block_of_rows(
+    columns: list[Array], lengths: Array, place: Block, layout: Layout, backend: Backend, edges: int | None
+) -> OrientedCSR:
+    """Build the block of all rows from their lengths and their columns, one array after another."""
+    offsets = backend.array.zeros(layout.rows.sizes[place[0]] + 1, dtype="int64")
+    offsets[1 : len(lengths) + 1] = backend.array.cumsum(lengths, dtype="int64")  # a block without edges has a row
+    return checked_block([(offsets, _joined(columns, backend))], place, layout, backend, edges)
 
 
 def slab_spans(layout: Layout, rows: list[list[int]]) -> list[tuple[int, int, int, int, int]]:
@@ -239,9 +268,18 @@ def stacked(slabs: list[Any], backend: Backend) -> tuple[Array, Array]:
         offsets[row + 1 : row + len(o)] += edge
         row, edge = row + len(o) - 1, edge + len(c)
     del o, c
-    columns, edge = xp.empty(edge, dtype="int32"), 0
-    for number in range(len(slabs)):
-        c, slabs[number] = slabs[number], None
-        columns[edge : edge + len(c)] = c
-        edge += len(c)
-    return offsets, columns
+    return offsets, _joined(slabs, backend)
+
+
+def _joined(arrays: list[Any], backend: Backend) -> Array:
+    """Concatenate arrays of columns; the list is emptied array by array."""
+    if len(arrays) == 1:
+        columns: Array = arrays.pop()
+        return columns
+    columns, edge = backend.array.empty(sum(map(len, arrays)), dtype="int32"), 0
+    arrays.reverse()
+    while arrays:
+        part = arrays.pop()
+        columns[edge : edge + len(part)] = part
+        edge += len(part)
+    return columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
 
 __all__ = [
-    "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples",
+    "count_ends", "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
+    "keys_of_places", "keys_of_samples",
 ]  # fmt: skip
 
 Array = Any
 Frame = Any
+DENSE = IdRange(0, 0)
+"""Ids that are dense ids already."""
 
 
 def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
@@ -36,17 +40,29 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
     return _packed((frames["src"], frames["dst"]), vertices, shift, backend)
 
 
-def keys_in_chunks(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
-    """As `keys_of`, with the scratch of one chunk; the keys of loops between integers are 0."""
+def keys_in_chunks(
+    frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
+) -> Array:
+    """As `keys_of`, with the scratch of one chunk; on a device the keys of loops between integers are 0.
+
+    With ranks the keys are oriented ones over these, as `Edges.oriented` makes them.
+    """
     if isinstance(frames, list):
-        return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend) for frame in frames])
-    if not isinstance(vertices, TextMap):
-        return _keys_of_ends(*arrays_of(frames), vertices, shift, backend)
-    keys = backend.array.empty(len(frames), dtype="int64")
-    for start in range(0, len(frames), backend.chunk):
-        rows = frames.iloc[start : start + backend.chunk]
-        keys[start : start + backend.chunk] = _packed((rows["src"], rows["dst"]), vertices, shift, backend)
-    return keys
+        return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend, rank) for frame in frames])
+    return _keys_of_ends(_columns(frames, vertices), vertices, shift, backend, rank)
+
+
+def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap | IdRange, backend: Backend) -> Array:
+    """Add the rows of a frame, or of a list of frames, that name each vertex and are no loops to `counts`, in place."""
+    if isinstance(frames, list):
+        for frame in frames:
+            count_ends(counts, frame, vertices, backend)
+    elif isinstance(vertices, IdRange | RangeMap):
+        backend.edges.add_ends(counts, *arrays_of(frames), vertices)
+    else:
+        for _, ends in _dense_chunks(_columns(frames, vertices), vertices, backend):
+            backend.edges.add_ends(counts, *ends, DENSE)
+    return counts
 
 
 def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
@@ -63,11 +79,13 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
     return pack(high, low, shift)
 
 
-def keys_of_samples(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
-    """Keys of sampled edges by any id map, computed on the backend's device."""
+def keys_of_samples(
+    vertices: VertexMap | IdRange, samples: list[Any], shift: int, backend: Backend, rank: Array | None = None
+) -> list[Any]:
+    """Keys of sampled edges by any id map, computed on the backend's device; with ranks oriented ones."""
     xp = backend.array
-    ends = ((xp.asarray(src), xp.asarray(dst)) for src, dst in samples)
-    return [on_host(_keys_of_ends(src, dst, vertices, shift, backend)) for src, dst in ends]
+    pairs = ((xp.asarray(src), xp.asarray(dst)) for src, dst in samples)
+    return [on_host(_keys_of_ends(pair, vertices, shift, backend, rank)) for pair in pairs]
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:
@@ -77,17 +95,31 @@ def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) ->
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def _keys_of_ends(src: Array, dst: Array, vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
-    """Keys of edges between integers, with the scratch of one chunk; those of loops are 0."""
+def _columns(frame: Frame, vertices: VertexMap | IdRange) -> tuple[Any, Any]:
+    """The ends of a frame's edges: columns of text, or arrays of integers."""
+    return (frame["src"], frame["dst"]) if isinstance(vertices, TextMap) else arrays_of(frame)
+
+
+def _keys_of_ends(
+    ends: tuple[Any, Any], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
+) -> Array:
+    """Keys of edges, with the scratch of one chunk; with ranks oriented ones."""
     if isinstance(vertices, IdRange | RangeMap):
-        return backend.edges.keys(src, dst, vertices, shift)
-    keys = backend.array.empty(len(src), dtype="int64")
-    for start in range(0, len(src), backend.chunk):
-        ends = src[start : start + backend.chunk], dst[start : start + backend.chunk]
-        part = keys[start : start + backend.chunk]
-        part[:] = _packed(ends, vertices, shift, backend)
-        part[ends[0] == ends[1]] = 0  # the ends of a loop need not be among the ids
+        return backend.edges.keys(*ends, vertices, shift, rank)
+    keys = backend.array.empty(len(ends[0]), dtype="int64")
+    for start, (src, dst) in _dense_chunks(ends, vertices, backend):
+        keys[start : start + len(src)] = backend.edges.keys(src, dst, DENSE, shift, rank)
     return keys
+
+
+def _dense_chunks(
+    ends: tuple[Any, Any], vertices: VertexMap, backend: Backend
+) -> Iterator[tuple[int, tuple[Array, Array]]]:
+    """Yield the first edge and the dense ids of each chunk; the ends of a loop are equal, or not ids."""
+    for start in range(0, len(ends[0]), backend.chunk):
+        columns = (getattr(end, "iloc", end)[start : start + backend.chunk] for end in ends)
+        src, dst = (vertices.dense(column).astype("int32", copy=False) for column in columns)
+        yield start, (src, dst)
 
 
 def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Backend) -> Array:

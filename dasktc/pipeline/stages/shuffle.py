@@ -113,6 +113,9 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
     """
     if count == 1 or not sum(map(len, samples)):
         return []
+    if len(samples) == 1:
+        keys = np.sort(samples[0])
+        return sorted({int(keys[len(keys) * r // count]) for r in range(1, count)} - {0})
     sample_weights = [
         np.full(len(sample_keys), weight / max(1, len(sample_keys)))
         for sample_keys, weight in zip(samples, weights, strict=True)

@@ -32,7 +32,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import HostDevice, compiler, needs_compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import tuned
+from tests.support.slow_pipeline import CPU, tuned
 from tests.support.tiers import each_once, some
 
 BOTH = [DeviceEdges(HostDevice(reverse)) for reverse in (False, True)]
@@ -95,6 +95,12 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     dense, shift = {name: place for place, name in enumerate(ids)}, shift_of(len(ids))
     known = [min(dense[a], dense[b]) << shift | max(dense[a], dense[b]) if a != b else 0 for a, b in pairs]
     assert edges.keys(src, dst, found, shift).tolist() == known
+    rank = np.random.default_rng(1).permutation(len(ids)).astype("int32")
+    ranks = [sorted((int(rank[dense[a]]), int(rank[dense[b]]))) if a != b else (0, 0) for a, b in pairs]
+    assert edges.keys(src, dst, found, shift, rank).tolist() == [high << shift | low for low, high in ranks]
+    counts, ends = np.zeros(len(ids), "int32"), Counter(dense[end] for pair in proper for end in pair)
+    edges.add_ends(counts, src, dst, found)
+    assert counts.tolist() == [ends[place] for place in range(len(ids))]
     offsets = [np.array([end[k] - ids[0] for end in proper], "int32") for k in (0, 1)]
     wide = shift_of(width)
     lazy = edges.between(edges.lazy_keys(*offsets, IdRange(0, width), wide), 0, 1 << 2 * wide)
@@ -129,6 +135,42 @@ def test_distinct_keys_without_loops(edges, keys, more):
     given_keys = np.sort(np.array(keys + keys[: more % 7] + [5] * more, dtype="int64"))
     known = sorted({key for key in given_keys.tolist() if key >> 6 != key & 63})
     assert edges.distinct(given_keys, 6).tolist() == known
+
+
+@needs_compiler
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(("rows", "ids"), [(0, 4), (9, 2), (20_000, 100), (9_000, 70_000), (20_000, 9_000_000)])
+def test_ends_of_many_edges_are_dealt_before_they_are_counted(edges, monkeypatch, rows, ids, dtype):
+    """In one bin and in all; in several tiles; more of one id than a block counts at a time, and in its last range."""
+    monkeypatch.setattr(device_edges, "DEALT_EDGES", 0)
+    low = -5 if dtype == "int32" else -(2**62)
+    src, dst = (np.random.default_rng(rows).random((2, rows)) ** 3 * ids).astype(dtype)
+    src[: rows // 2], dst[: rows // 3] = ids - 1, 0
+    known = np.bincount(np.concatenate([src, dst])[np.tile(src != dst, 2)], minlength=ids)
+    counts = np.full(ids, 7, "int32")
+    edges.add_ends(counts, *((end + low).astype(dtype) for end in (src, dst)), IdRange(low, ids))
+    assert (counts == known + 7).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("edges", [*BOTH, CPU.edges], ids=["forward", "reverse", "cpu"])
+@given(keys=KEYS, more=st.integers(0, 3000))
+@example(keys=[1 << 6] * 40 + [63 << 6] * 70, more=64)
+def test_columns_of_distinct_keys(edges, keys, more):
+    """Repeats within a warp, through several warps, and in shares of different warps."""
+    proper = sorted(max(key >> 6, key & 63) << 6 | min(key >> 6, key & 63) for key in keys if key >> 6 != key & 63)
+    proper = sorted([*proper, *[5 << 6 | 3] * more])
+    loops = [] if edges is CPU.edges else [0] * (more % 5)
+    vertices = np.random.default_rng(1).permutation(64).astype("int32")
+    rows = Counter(int(vertices[end]) for key in proper for end in (key >> 6, key & 63))
+    degrees, lengths = np.array([rows[v] for v in range(64)], "int32"), np.zeros(64, "int32")
+    columns = edges.distinct_rows(np.array(loops + proper, "int64"), 6, lengths, vertices, degrees)
+    once = sorted(set(proper))
+    assert (columns.dtype, columns.tolist()) == ("int32", [key & 63 for key in once])
+    assert lengths.tolist() == np.bincount([key >> 6 for key in once], minlength=64).tolist()
+    ends = Counter(int(vertices[end]) for key in once for end in (key >> 6, key & 63))
+    assert degrees.tolist() == [ends[v] for v in range(64)]
 
 
 @needs_compiler

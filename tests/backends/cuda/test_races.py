@@ -17,6 +17,7 @@ from dasktc import generate
 from dasktc.backends.cpu import visit as cpu_visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import bit_matrix, cliques, nvrtc, peel, supports, visit, wedges
+from dasktc.backends.cuda import edges as device_edges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.backends.cuda.edges import DeviceEdges
@@ -108,10 +109,18 @@ def edge_keys(device):
         keys = edges.keys(src, dst, ids, 10)
         edges.split(xp.tile(keys, 9), [1 << 12, 1 << 13, 1 << 18])  # so that blocks deal several tiles
         edges.residues(keys, 10, 3)
+        rank = on(device, rng.permutation(1024).astype("int32"))
+        edges.keys(src, dst, ids, 10, rank)
+        counts = xp.zeros(1024, "int32")
+        for least in (1 << 20, 1):  # edges from which their ends are dealt out
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(device_edges, "DEALT_EDGES", least)
+                edges.add_ends(counts, *map(partial(xp.tile, reps=5), (src, dst)), ids)  # several tiles
+        edges.distinct_rows(xp.sort(xp.tile(keys, 3)), 10, xp.zeros(1024, "int32"), rank, counts)
         keys = edges.distinct(xp.sort(keys), 10)
         for add in (edges.add_degrees, edges.add_sources):
             add(xp.zeros(1024, "int32"), keys, 10)
-        edges.oriented(keys, on(device, rng.permutation(1024).astype("int32")), 10)
+        edges.oriented(keys, rank, 10)
         edges.placed(keys, 10, 2, on(device, np.arange(4) << 20), on(device, np.full(2, 512)))
         edges.rows(keys, 0, 1024, 1024)
 

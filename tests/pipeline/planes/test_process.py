@@ -1,0 +1,173 @@
+"""The plane of one process on a GPU: graphs whose vertices are ranked by rows, against the slow oracles."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+import dasktc
+from dasktc.api.count import build
+from dasktc.executors.local import LocalExecutor
+from dasktc.options import Method, Options
+from dasktc.pipeline.planes import process
+from dasktc.pipeline.planes.process import Rows
+from tests.support import oracle
+from tests.support.emulation.host import needs_compiler
+from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, source_of, tuned
+
+pytestmark = needs_compiler
+WHOLE = Method(partition="whole")
+MANY = 100_000
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(emulated):
+    """Several arrays of edges, and several chunks of ids."""
+    chunk = emulated.chunk
+    object.__setattr__(emulated, "chunk", 1 << 6)
+    with tuned(piece_edges=1 << 7, split_edges=1 << 6):
+        yield
+    object.__setattr__(emulated, "chunk", chunk)
+
+
+GRAPHS = {
+    "nothing": [],
+    "loops": [(5, 5), (7, 7)],
+    "one edge": [(7, 9)],
+    "one edge in many copies": [(7, 9), (9, 7)] * 500 + [(7, 7)],
+    "random": random_edges(60, 700, 1),
+    "skewed": skewed_edges(90, 900, 2),
+    "both directions": [row for u, v in random_edges(50, 300, 3) for row in ((u, v), (v, u))],
+    "a repeated row": random_edges(60, 500, 4) + [(3, 8)] * MANY,
+    "a repeated leaf": skewed_edges(60, 500, 5) + [(1000, 1)] * MANY + [(1001, 1000)],
+    "temporal": [row for edge in skewed_edges(40, 200, 6) for row in [edge] * (1 + sum(edge) % 12)],
+    "matching": [(v, v + 300) for v in range(300)],
+    "star": oracle.star(400) + [(1, 2)] * 3,
+    "clique": oracle.complete(40),
+}
+
+
+def ranks_by_rows(edges):
+    """The vertices by the rows that name them, at most V - 1, ties by id; and the edges over ranks.
+
+    Ids of a narrow range are numbered by it, so V is its width.
+    """
+    rows = Counter(end for u, v in edges if u != v for end in (u, v))
+    is_range = rows and isinstance(min(rows), int) and max(rows) - min(rows) < 10**6
+    most = max(rows) - min(rows) if is_range else len(rows) - 1
+    order = sorted(rows, key=lambda v: (-min(rows[v], most), v))
+    rank = {v: place for place, v in enumerate(order)}
+    pairs = {tuple(sorted((rank[u], rank[v]), reverse=True)) for u, v in edges if u != v}
+    return order, pairs
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_edges_are_directed_by_rows(name):
+    """Ids, directions, degrees and wedges; and every degree is of distinct edges."""
+    edges = GRAPHS[name]
+    order, pairs = ranks_by_rows(edges)
+    found = prepared(edges, parts=3, backend="cuda", partition="whole", kernel="hub")
+    graph, shift = found.graph, found.partition.shift
+    assert isinstance(graph.partitions, Rows)
+    assert [sorted(order)[dense] for dense in graph.order.whole.tolist()] == order
+    keys = [key for partition in graph.partitions for key in partition.tolist()]
+    assert keys == sorted(source << shift | target for source, target in pairs)
+    sources, targets = (Counter(pair[end] for pair in pairs) for end in (0, 1))
+    assert graph.out_degree.whole.tolist() == [sources[rank] for rank in range(len(order))]
+    assert graph.in_degree.whole.tolist() == [targets[rank] for rank in range(len(order))]
+    assert graph.wedges == sum(sources[rank] * targets[rank] for rank in sources)
+    assert graph.edges == len(pairs)
+
+
+def named(kind, edges):
+    """The edges with ids of another kind, as a frame."""
+    name = {
+        "range": lambda v: v + 7,
+        "gaps": lambda v: 9 * v - 400,
+        "sparse": lambda v: v * 10**15 - 2**62,
+        "text": lambda v: f"{v:05}",
+    }[kind]
+    ends = [[name(edge[end]) for edge in edges] for end in (0, 1)]
+    return pd.DataFrame({"src": ends[0], "dst": ends[1]}, dtype="str" if kind == "text" else "int64")
+
+
+@pytest.mark.parametrize("kind", ["range", "gaps", "sparse", "text"])
+@pytest.mark.parametrize("name", ["skewed", "a repeated leaf", "temporal"])
+def test_every_question(name, kind):
+    edges = GRAPHS[name]
+    frame = named(kind, edges)
+    graph = dasktc.prepare(frame, backend="cuda", method=WHOLE)
+    assert isinstance(graph._context.prepared.graph.partitions, Rows)
+    pairs = list(frame.itertuples(index=False, name=None))
+    result = graph.triangle_count(verify=1.0)
+    assert int(result) == oracle.triangles(pairs)
+    assert result.loops_dropped == sum(u == v for u, v in pairs)
+    assert result.duplicates_dropped == len(pairs) - result.loops_dropped - len(oracle.clean(pairs))
+    assert graph.triangles().to_dict() == oracle.triangles_per_vertex(pairs)
+    supports = graph.edge_support()
+    found = {frozenset((u, v)): support for u, v, support in supports.itertuples(index=False, name=None)}
+    assert found == oracle.support(pairs)
+    order, _ = ranks_by_rows(pairs)
+    rank = {v: place for place, v in enumerate(order)}
+    rows = graph.oriented_edges(frame="pandas")
+    known = [sorted(edge, key=rank.__getitem__, reverse=True) for edge in oracle.clean(pairs)]
+    assert [list(row) for row in rows.itertuples(index=False, name=None)] == sorted(known)
+    other = dasktc.prepare(frame, backend="cpu", method=WHOLE)
+    assert graph.clustering().to_dict() == pytest.approx(other.clustering().to_dict())
+    assert graph.transitivity() == other.transitivity()
+
+
+@pytest.mark.parametrize("reorder", ["collective", "collective-banded", "indegree", "none"])
+@pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "one edge"])
+def test_other_orders_are_of_edges_directed_by_degree(name, reorder):
+    """Where `auto` chose the order only when the edges were ranked, too."""
+    edges = GRAPHS[name]
+    known = prepared(edges, backend="cpu", partition="whole", reorder=reorder, kernel="trust")
+    plane = process.ProcessPlane
+    asked = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
+    assert not isinstance(asked.graph.partitions, Rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plane, "_has_order_of_rows", lambda *_: True)
+        chosen = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
+    for found in (asked, chosen):
+        graphs = known.graph, found.graph
+        assert len({tuple(graph.order.whole.tolist()) for graph in graphs}) == 1
+        assert len({graph.wedges for graph in graphs}) == 1
+        keys = [sorted(key for partition in graph.partitions for key in partition.tolist()) for graph in graphs]
+        assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "matching"])
+def test_a_plan_of_several_blocks_is_of_the_same_edges(name):
+    """Columns of rows become keys again, and the blocks are built as those of any graph."""
+    edges = GRAPHS[name]
+    whole = dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), backend="cuda", method=WHOLE)
+    memory = whole.plan.bytes_per_task - 1
+    while True:  # a task is split as long as that suffices
+        options = Options(backend="cuda", memory=memory)
+        graph = build(LocalExecutor(), source_of(edges, parts=2), options)
+        if graph.plan.parts > 1:
+            break
+        memory = memory * 9 // 10
+    assert isinstance(graph._context.prepared.graph.partitions, Rows)
+    assert int(graph.triangle_count(verify=1.0)) == oracle.triangles(edges)
+    assert graph.oriented_edges(frame="pandas").equals(whole.oriented_edges(frame="pandas"))
+
+
+def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges():
+    """One call on a worker sends the facts of a graph to a client, which need not have a GPU."""
+    frame = pd.DataFrame(GRAPHS["temporal"], columns=["src", "dst"])
+    rows = dasktc.prepare(frame, backend="cuda", method=WHOLE)._context.prepared.graph.partitions
+    assert (len(rows), rows.by_degree, rows.take_columns()) == (0, None, None)
+    assert len(pickle.loads(pickle.dumps(rows))) == 0
+
+
+def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(monkeypatch):
+    edges = GRAPHS["temporal"]
+    monkeypatch.setattr(process, "MOST_ROWS", sum(u != v for u, v in edges))
+    assert not isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)
+    monkeypatch.setattr(process, "MOST_ROWS", process.MOST_ROWS + 1)
+    assert isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)

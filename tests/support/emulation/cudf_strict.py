@@ -49,6 +49,10 @@ class Series:
             raise TypeError("String arrays are not supported by CuPy")
         return cp.ndarray(self._held.to_numpy())
 
+    @property
+    def iloc(self):
+        return _Places(self)
+
     def __ne__(self, other):
         return Series((self._held != other._held).astype(bool))
 
@@ -166,13 +170,14 @@ def from_pandas(obj):
 
 
 class _Places:
-    def __init__(self, frame):
-        self._frame = frame
+    def __init__(self, whole):
+        self._whole = whole
 
     def __getitem__(self, rows):
         assert isinstance(rows, slice)
-        columns = self._frame._columns
-        return DataFrame({name: Series(column._held.iloc[rows]) for name, column in columns.items()})
+        if isinstance(self._whole, Series):
+            return Series(self._whole._held.iloc[rows])
+        return DataFrame({name: Series(column._held.iloc[rows]) for name, column in self._whole._columns.items()})
 
 
 def concat(objs, ignore_index=False):

@@ -431,11 +431,13 @@ class Backend:
         The data frame module of edge frames: pandas or cudf.
     array : module
         The array module of everything after reading: numpy or cupy.
-    read : callable (part, upstream) -> frame
-        Reads a part of a source (`io.source.Part`) to a frame of `frame`. Columns of integers are the arrays that the
-        part has made, without a copy.
-    wrap : callable (src, dst) -> frame
-        Makes the edge frame of two arrays of one type, which share their memory with it.
+    read : callable (part, upstream) -> edges
+        Reads a part of a source (`io.source.Part`) to a frame of `frame`, or on a device to `EdgeArrays` where ids are
+        integers. Columns of integers are the arrays that the part has made, without a copy.
+    wrap : callable (src, dst) -> edges
+        Makes the edges of two arrays of one type, which share their memory with them, as `read` does.
+    edge_frame : callable (edges) -> frame
+        Makes the frame of `frame` that a worker holds of edges that were read, or of a list of these, without a copy.
     text : TextIds
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.
@@ -507,6 +509,7 @@ class Backend:
     array: ModuleType
     read: Callable[[Any, Any], Any]
     wrap: Callable[[Any, Any], Any]
+    edge_frame: Callable[[Any], Any]
     text: TextIds
     distinct: Callable[[Any], Any]
     lookup: Callable[[Any, Any], Any]

@@ -111,7 +111,7 @@ EXACT = "test_counts_are_exact and not device"
 MUTANTS = [
     *RACES,
     # from edges to blocks
-    Mutant("rows-read", "without_loops", "return frame, ends, Counts(rows, loops, Span", "return frame, ends, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
+    Mutant("rows-read", "without_loops", "return frame, Counts(rows, loops, Span", "return frame, Counts(rows + 1, loops, Span", "pipeline/stages/test_read.py", "rows_read"),
     Mutant("splitter-lost", "Plane.keys_and_starts", 'starts = splitters(executor, "canonical", inputs.handles, rows, count)', 'starts = splitters(executor, "canonical", inputs.handles, rows, count)[1:]', "pipeline/planes/test_base.py", "equally_large"),
     Mutant("partitions-budget", "Plane.partitions", "if edges < min(limit, largest):", "if edges <= limit:", "pipeline/planes/test_base.py", "few_edges"),
     Mutant("loops-kept", "CpuEdges.proper", "return (kept_src[:-1], kept_dst[:-1]), loops, low, high", "return (src, dst), loops, low, high", "pipeline/stages/test_read.py", "rows_read"),

@@ -138,6 +138,7 @@ BACKEND = Backend(
     array=np,
     read=_read,
     wrap=_wrap,
+    edge_frame=lambda edges: edges,
     text=TextIds(text.unite, text.ascending, text.dense, text.arrow, text.arrow),
     distinct=_distinct,
     lookup=_lookup,

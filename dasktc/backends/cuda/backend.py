@@ -22,6 +22,7 @@ from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.buckets import DeviceBuckets
+from dasktc.backends.cuda.edge_arrays import EdgeArrays
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS
 from dasktc.backends.cuda.modules import Modules
@@ -285,7 +286,8 @@ def backend(host: Backend) -> Backend:
         frame=frames,
         array=cp,
         read=lambda part, upstream: cuda_frames.read(cuda, host, part, upstream),
-        wrap=cuda_frames.wrap,
+        wrap=EdgeArrays,
+        edge_frame=cuda_frames.edge_frame,
         text=TextIds(
             cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
         ),

@@ -16,9 +16,10 @@ import pylibcudf
 
 from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
+from dasktc.backends.cuda.edge_arrays import EdgeArrays
 from dasktc.backends.protocol import Backend
 
-__all__ = ["arrow_of", "ascending", "column_of", "dense", "frame_of_arrays", "narrowed", "read", "unite", "wrap"]
+__all__ = ["arrow_of", "ascending", "column_of", "dense", "edge_frame", "frame_of_arrays", "narrowed", "read", "unite"]
 
 CHUNK = 1 << 22
 """Ids that are narrowed in one step."""
@@ -38,14 +39,14 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
 
     Returns
     -------
-    cudf.DataFrame
-        Columns "src" and "dst": both int32, both int64, or both text. Columns of integers are the memory of the arrays
-        that the part has made, or that the caller holds.
+    EdgeArrays or cudf.DataFrame
+        Columns "src" and "dst": both int32 or both int64, which are the arrays that the part has made, or that the
+        caller holds; or both text.
     """
     on_device = getattr(part, "read_on_device", None)
     read = None if on_device is None else on_device(backend, upstream)
     if isinstance(read, tuple):
-        return wrap(*_unless_borrowed(part, *read))
+        return EdgeArrays(*_unless_borrowed(part, *read))
     frame = part.read(host, upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
@@ -54,12 +55,14 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
             if read is not None
             else cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
         )
-    return wrap(*_unless_borrowed(part, *(column.values for column in columns)))
+    return EdgeArrays(*_unless_borrowed(part, *(column.values for column in columns)))
 
 
-def wrap(src: Array, dst: Array) -> Any:
-    """Make the edge frame of two contiguous arrays, which share their memory with it."""
-    return frame_of_arrays({"src": src, "dst": dst})
+def edge_frame(edges: Any) -> Any:
+    """Make the cuDF frame of edges; one of integers shares the arrays' memory, and one of text is such a frame."""
+    if isinstance(edges, list):
+        return list(map(edge_frame, edges))
+    return frame_of_arrays({"src": edges.src, "dst": edges.dst}) if isinstance(edges, EdgeArrays) else edges
 
 
 def frame_of_arrays(columns: dict[str, Array]) -> Any:

@@ -54,8 +54,9 @@ class Frames:
     Attributes
     ----------
     frames : Handles
-        Of edge frames, or of lists of edge frames; at least one. Each is a DataFrame of the backend (pandas, or cuDF on
-        a GPU) with the columns src and dst. Without loops, except where ids are integers on a GPU.
+        Of edge frames, or of lists of edge frames; at least one. Each has the columns src and dst, and is a DataFrame
+        of the backend (pandas, or cuDF on a GPU); integer ids on this process's GPU, or within its budget, are
+        `EdgeArrays`. Without loops, except where ids are integers on a GPU.
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None

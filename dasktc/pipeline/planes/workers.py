@@ -370,7 +370,8 @@ def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list
 def _read(
     parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any
 ) -> Measured:
-    return Measured(*read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours))
+    edges, facts = read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours)
+    return Measured(backend.edge_frame(edges), facts)
 
 
 def _vectors_and_facts(

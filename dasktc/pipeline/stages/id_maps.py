@@ -72,4 +72,5 @@ def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
 
 def arrays_of(frame: Any) -> tuple[Array, Array]:
     """The src and dst arrays of an edge frame of integers, which are its columns' memory."""
-    return frame["src"].values, frame["dst"].values
+    src, dst = (getattr(frame[name], "values", frame[name]) for name in ("src", "dst"))
+    return src, dst

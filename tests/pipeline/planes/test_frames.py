@@ -12,6 +12,7 @@ import scipy.sparse
 
 import dasktc
 from dasktc.backends import get_backend
+from dasktc.backends.cuda.edge_arrays import EdgeArrays
 from dasktc.executors.measured import Measured
 from dasktc.io.files import open_source
 from dasktc.io.generators.synthetic import kronecker
@@ -21,6 +22,7 @@ from dasktc.io.source import ReadOptions
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.workers import WorkersPlane
+from dasktc.pipeline.stages.id_maps import arrays_of
 from dasktc.pipeline.stages.read import slices_of_rows, without_loops
 from tests.support.emulation import cudf_strict
 from tests.support.keywords import keywords
@@ -97,9 +99,9 @@ def reading(plane):
         yield frames, on_workers
 
 
-def rows_of(frames, ids):
+def rows_of(frames):
     """The rows of frames, without loops."""
-    tables = [frame if isinstance(frame, pd.DataFrame) else frame.to_pandas() for frame in frames]
+    tables = [frame.to_pandas() if hasattr(frame, "to_pandas") else frame for frame in frames]
     return sorted(
         (u, v) for table in tables for u, v in zip(table["src"].tolist(), table["dst"].tolist(), strict=True) if u != v
     )
@@ -108,7 +110,7 @@ def rows_of(frames, ids):
 def check(frames, source, library):
     """Check the type and the columns of frames, and that they have the edges of their source."""
     known = [part.read(get_backend("cpu")) for part in source.parts]
-    assert rows_of(frames, source.ids) == rows_of(known, source.ids)
+    assert rows_of(frames) == rows_of(known)
     for frame in frames:
         assert type(frame) is library
         assert list(frame.columns) == ["src", "dst"]
@@ -137,11 +139,11 @@ def test_frames_on_workers_are_pandas(tmp_path, inner, name):
 
 @every_source
 @every_plane
-def test_frames_of_a_device_are_cudf(emulated, tmp_path, plane, options, name):
+def test_frames_of_a_device_are_arrays_or_cudf(emulated, tmp_path, plane, options, name):
     source = SOURCES[name](tmp_path)
     with reading(plane) as (frames, _), tuned(piece_edges=50):
         dasktc.prepare(source, backend="cuda", **keywords(**options)).close()
-    check(frames, source, cudf_strict.DataFrame)
+    check(frames, source, EdgeArrays if source.ids == "int" else cudf_strict.DataFrame)
     assert source.ids == "text" or {str(frame["src"].dtype) for frame in frames} == {"int32"}
 
 
@@ -177,38 +179,43 @@ def copies_of_a_device():
     backend, faults = get_backend("cuda"), []
     src, dst = cupy.arange(1000, dtype="int32"), cupy.arange(1, 1001, dtype="int32")
     used = cupy.get_default_memory_pool().used_bytes()
-    frame = backend.read(DevicePart(src, dst, "a test", "a copy"), None)
+    edges = backend.read(DevicePart(src, dst, "a test", "a copy"), None)
+    frame = backend.edge_frame(edges)
     if cupy.get_default_memory_pool().used_bytes() != used:
         faults.append("memory was allocated")
-    proper = without_loops(frame, backend)[0]
-    piece = list(slices_of_rows(frame, 300))[2]
-    for name, array in (("src", src), ("dst", dst)):
-        for offset, table in ((0, frame), (0, proper), (600, piece)):
-            if table[name].values.data.ptr != array.data.ptr + 4 * offset or table[name].dtype != "int32":
-                faults.append(f"{name} from row {offset} is a copy")
+    proper = without_loops(edges, backend)[0]
+    for offset, table in (
+        (0, edges),
+        (0, frame),
+        (0, proper),
+        *((600, list(slices_of_rows(of, 300))[2]) for of in (edges, frame)),
+    ):
+        for array, held_array in zip((src, dst), arrays_of(table), strict=True):
+            if held_array.data.ptr != array.data.ptr + 4 * offset or held_array.dtype != "int32":
+                faults.append(f"from row {offset} a {type(table)} is a copy")
     if not 0 <= sizeof(Measured(frame, None)) - 8 * len(src) < 100:
         faults.append(f"Dask's measure is {sizeof(Measured(frame, None))}")
     make, made = backend.make, []
     object.__setattr__(backend, "make", lambda *given: made.append(make(*given)) or made[-1])
     try:
-        frame = backend.read(kronecker(12).parts[0], None)
+        frame = backend.edge_frame(backend.read(kronecker(12).parts[0], None))
     finally:
         object.__setattr__(backend, "make", make)
-    for name, array in zip(("src", "dst"), *made, strict=True):
-        if frame[name].values.data.ptr != array.data.ptr or type(frame) is not backend.frame.DataFrame:
-            faults.append(f"generated {name} is a copy")
+    for array, held_array in zip(*made, arrays_of(frame), strict=True):
+        if held_array.data.ptr != array.data.ptr or type(frame) is not backend.frame.DataFrame:
+            faults.append("generated edges are copied")
     return faults
 
 
 @pytest.mark.gpu
 @every_source
 @every_plane
-def test_frames_of_a_gpu_are_cudf(tmp_path, plane, options, name):
+def test_frames_of_a_gpu_are_arrays_or_cudf(tmp_path, plane, options, name):
     cudf = pytest.importorskip("cudf")
     source = SOURCES[name](tmp_path)
     with reading(plane) as (frames, _):
         dasktc.prepare(source, backend="cuda", **keywords(**options)).close()
-    check(frames, source, cudf.DataFrame)
+    check(frames, source, EdgeArrays if source.ids == "int" else cudf.DataFrame)
 
 
 @pytest.mark.gpu

@@ -66,6 +66,7 @@
 //     counted, before its last edit    1.9   8.9  50.8    3.7     -      tables 24.2, near 9.2, lists 8.4, edges 7.2
 //     counted, in turns with 7         2.5   9.5  52.3    3.8     -      which took 2.9, 11.2 and 62.2 on that card;
 //       the last edit takes out pairs with entries that are no hubs, which had slowed `bitmap` on other graphs
+//     measured                         2.7   8.8  47.4    2.8      -      on the H200 again; 62.6 before at scale 24
 //     learnt: 85 % of issue slots were busy with near hubs, 67 % with tables: what helped were fewer instructions. Near
 //     hubs: ends found by a warp's bisection (-1.3), a short row's words listed from its entries (-0.9). Tables: two
 //     lists at a time, eight ids a lane, lists beyond the bitmap apart (-2), fewer loads ahead (-1.5). Lists: a record

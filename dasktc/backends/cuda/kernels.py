@@ -6,27 +6,27 @@ Launches of a few lines are in this module; others have a module `launch_*` of t
 # Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
 #                             hub  bitmap   trust   merge    lstc   short   wedges
 #   torus 50³               0.316   0.367   0.429   0.563   0.224   0.065      1 M   rows of 3
-#   torus 300³              1.075   1.440   2.399   4.055  31.752   0.318    242 M   rows of 3, 81 M edges
+#   torus 300³              1.084   1.562   2.399   4.055  31.752   0.318    242 M   rows of 3, 81 M edges
 #   torus 464³              3.24    -     11.197   11.89    -       0.97     900 M   300 M edges
-#   random, degree 4        1.300   1.628   2.596   3.147  22.497   1.448     44 M   40 M edges
+#   random, degree 4        1.251   1.650   2.596   3.147  22.497   1.448     44 M   40 M edges
 #   p2p-Gnutella31          0.426   0.505   0.458   0.756   0.193   0.113    0.4 M
 #   dblp-2010               1.227   0.479   0.559   0.917   0.445   0.420    3.4 M   rows: 300,647
 #   amazon0601              0.475   0.400   0.528   0.663   0.870   0.128     11 M   usual row 10
 #   144                     0.415   0.374   0.487   0.647   0.414   0.123    5.1 M   usual row 13
 #   email-Enron             1.145   0.316   0.437   0.570   0.160   0.488    3.8 M
 #   ego-Twitter             1.383   0.742   0.874   0.934   0.558   1.244     41 M   longest row 129
-#   Kronecker 14            0.492   0.381   0.615   0.718   0.362   2.313     13 M   longest row 139
-#   Kronecker 19            1.995   1.584   1.990   6.998   7.172  45.071    1.7 G
-#   Kronecker 20            2.735   2.920   4.215  16.728  17.231  76.362    4.4 G
-#   Kronecker 22           10.641  16.222  26.155 105.534 111.659 300.646     29 G
-#   RM 2^20                 0.656   1.154   0.811   0.983   2.849   0.577    107 M   even 0.36
-#   RM 2^24                 7.921  26.231  12.558  19.064  59.443   9.482    2.1 G   even 0.31, 133 M edges
-#   RA 10^7                 3.522   9.485   8.373  12.568  41.011   5.807    639 M   usual row 17
-#   random, degree 40       1.913   7.549   1.622   2.662   7.133   1.880    261 M   usual row 34
-#   random, degree 60       7.233  12.161   2.850   4.929  11.765   4.184    591 M   usual row 51, covered 0.04
-#   random, degree 100     27.137  20.729   6.468  11.832  22.006  10.889    1.7 G   usual row 87
-#   10^5 v., degree 400     5.734   9.321   3.531  15.895  16.044  50.239    2.7 G   covered 0.36
-#   clique 1500             1.210   0.393   2.860   4.912  35.465   270.8    561 M   covered 1
+#   Kronecker 14            0.690   0.526   0.615   0.718   0.362   2.313     13 M   longest row 139
+#   Kronecker 19            1.839   1.518   1.990   6.998   7.172  45.071    1.7 G
+#   Kronecker 20            2.747   3.059   4.215  16.728  17.231  76.362    4.4 G
+#   Kronecker 22            8.875  16.204  26.155 105.534 111.659 300.646     29 G
+#   RM 2^20                 0.734   1.246   0.811   0.983   2.849   0.577    107 M   even 0.36
+#   RM 2^24                 8.199  26.872  12.558  19.064  59.443   9.482    2.1 G   even 0.31, 133 M edges
+#   RA 10^7                 3.637   9.731   8.373  12.568  41.011   5.807    639 M   usual row 17
+#   random, degree 40       1.996   7.572   1.622   2.662   7.133   1.880    261 M   usual row 34
+#   random, degree 60       7.443  12.165   2.850   4.929  11.765   4.184    591 M   usual row 51, covered 0.04
+#   random, degree 100     16.943  19.871   6.468  11.832  22.006  10.889    1.7 G   usual row 87
+#   10^5 v., degree 400     4.088   9.381   3.531  15.895  16.044  50.239    2.7 G   covered 0.36
+#   clique 1500             0.844   0.431   2.860   4.912  35.465   270.8    561 M   covered 1
 #   clique 600              0.602   0.288   -       -       3.340   -         36 M
 #   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
 #

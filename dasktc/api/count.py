@@ -350,7 +350,8 @@ def estimate(
         Replace an existing file.
     columns, ids, format, skip, backend, method, memory, threads, run, progress
         As for `triangle_count`. The sample's seed is that of the method: the same seed and the same plan give the same
-        estimate, on the CPU and on a GPU; with `share` whatever the plan, and for text the same version of pandas.
+        estimate, on the CPU and, if no row repeats, on a GPU; with `share` whatever the plan and the rows, and for text
+        the same version of pandas.
 
     Returns
     -------
@@ -467,7 +468,8 @@ def _prepared_graph(
         prepared, blocks = open_blocks(executor, source, options, progress, attributes)
         return CountingContext(executor, prepared, blocks, prepared.options)
     if cluster and cluster.prepares_in_one_call(executor, options):
-        prepared, blocks = prepare_in_one_call(cluster.executor, source, options, cluster.limits, progress)
+        limits = replace(cluster.limits, value_bytes=value_bytes)
+        prepared, blocks = prepare_in_one_call(cluster.executor, source, options, limits, progress)
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
         prepared = prepare_edges(executor, source, options, progress, value_bytes=value_bytes)

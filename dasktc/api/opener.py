@@ -248,7 +248,7 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
                 f"{option('share')} is given for {data.folder}, a saved graph, whose edges are prepared already: leave "
                 "it out, and wedges of all edges are sampled"
             )
-        data = replace(data, sample=options.sample)
+        data = replace(data, sample=options.sample, triangles=None)  # what is known of all edges is not of a sample
     if isinstance(data, SavedGraph):
         _check_saved_attributes(data, options)
     elif options.weight is not None and data.weight is None:

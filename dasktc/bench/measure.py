@@ -35,11 +35,10 @@ def _use_one_thread() -> None:
 def columns_of(source: Source, backend: str) -> tuple[Any, Any]:
     """Read all parts of a source of integers into two arrays of the backend, the ends of its edges."""
     from dasktc.backends import get_backend
+    from dasktc.pipeline.stages.id_maps import arrays_of
 
-    reader, columns = get_backend(backend), []
-    for part in source.parts:
-        frame = reader.read(part, None)
-        columns.append((frame["src"].values, frame["dst"].values))
+    reader = get_backend(backend)
+    columns = [arrays_of(reader.read(part, None)) for part in source.parts]
     src, dst = (reader.array.concatenate(pieces) for pieces in zip(*columns, strict=True))
     return src, dst
 

@@ -19,24 +19,25 @@ BACKENDS: tuple[Backend, ...] = ("cpu", "cuda")
 
 
 def collect() -> dict[str, Any]:
-    """Compile the kernels of every backend that is usable here: their number and the seconds, or why there are none."""
+    """Compile the kernels of every backend that is usable here: how many, and the seconds; or why there are none."""
     return {name: {"why": str(InputError(why))} if (why := unusable(name)) else _warm(name) for name in BACKENDS}
 
 
 def _warm(name: Backend) -> dict[str, Any]:
     start = time.perf_counter()
-    kernels = get_backend(name).warm()
+    compiled = get_backend(name).warm()
     # What CuPy compiles of array expressions is compiled where these run.
     for order in ORDERS:
         triangle_count(karate(), backend=name, method=Method(reorder=order))
-    prepare(karate(), backend=name).measures()
-    return {"kernels": kernels, "seconds": time.perf_counter() - start}
+    with prepare(karate(), backend=name) as graph:
+        graph.measures()
+    return {"compiled": compiled, "seconds": time.perf_counter() - start}
 
 
 def describe(facts: dict[str, Any]) -> str:
     """Format the dict of `collect` as text: a line a backend."""
     lines = []
     for name, fact in facts.items():
-        warmed = "{kernels:,} kernels are compiled, {seconds:.1f} s"
+        warmed = "{compiled:,} compiled in {seconds:.1f} s"
         lines.append(f"{name:<6}{fact['why'] if 'why' in fact else warmed.format(**fact)}")
     return "\n".join(lines)

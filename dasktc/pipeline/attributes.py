@@ -85,6 +85,8 @@ def edge_attributes(
         raise _differing_weights(executor, prepared, min(clashes, key=lambda clash: (max(clash[:2]), min(clash[:2]))))
     refuse_lost_rows(prepared, sum(fact.rows for fact in facts))
     largest = max([loops, *(fact.largest for fact in facts)]) if is_weighted else 1.0
+    if np.isneginf(largest):  # nothing has a weight
+        largest = 0.0
     places = list(arcs)
     roots, directions, neighbours = list[Any](), list[Any](), None
     if is_weighted:

@@ -176,7 +176,7 @@ def prepare_edges(
         call_memory = None if planned_for else plane.stage_memory
 
         def cut(options: Options) -> bool:
-            numbers = replace(limits or limits_of(executor, options), value_bytes=value_bytes)
+            numbers = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
             has_file = options.assign_file is not None and options.parts != 1
             return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
 
@@ -188,7 +188,7 @@ def prepare_edges(
         graph = plane.reorder(graph, order, shift)
         # 5. Choose scheme, n and m, and project bytes.
         tracker("plan", 0, 1)
-        limits = replace(limits or limits_of(executor, options), value_bytes=value_bytes)
+        limits = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
         shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
         if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
             external_ids = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names

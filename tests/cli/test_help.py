@@ -130,7 +130,7 @@ RUN = [
     example
     for path, command in COMMANDS.items()
     for example in command.examples
-    if path and path[0] != "bench" and "eval" not in example and "--workers" not in example
+    if path and path[0] != "bench" and not any(word in example for word in ("eval", "--workers", "--warm-up"))
 ]
 
 

@@ -315,9 +315,9 @@ def test_warm_up_compiles_for_every_usable_backend(run: Any, monkeypatch: pytest
     monkeypatch.setattr(warm_up, "get_backend", lambda name: {"cpu": usable}[name])
     monkeypatch.setattr(warm_up, "unusable", {"cpu": None, "cuda": "CUDA reports 0 GPUs"}.get)
     found = json.loads(run("info", "--warm-up", "--json")[1])
-    assert found == {"cpu": {"kernels": 7, "seconds": found["cpu"]["seconds"]}, "cuda": {"why": "CUDA reports 0 GPUs"}}
+    assert found == {"cpu": {"compiled": 7, "seconds": found["cpu"]["seconds"]}, "cuda": {"why": "CUDA reports 0 GPUs"}}
     text = run("info", "--warm-up")[1]
-    assert re.fullmatch(r"cpu   7 kernels are compiled, [\d.]+ s\ncuda  CUDA reports 0 GPUs\n", text)
+    assert re.fullmatch(r"cpu   7 compiled in [\d.]+ s\ncuda  CUDA reports 0 GPUs\n", text)
     assert run("info", "--warm-up", "--methods")[0] == 2
 
 

@@ -409,7 +409,7 @@ def test_a_prepared_graph_is_counted_by_any_kernel(graph):
 def test_another_kernel_keeps_the_budget_too():
     """The plan's bytes are valid only for the kernel for which it was made."""
     edges = random_edges(40, 200, 2)
-    with mock.patch.object(scratch, "scratch_bytes", lambda name, kernel, *_: 10**6 * (kernel == "merge")):
+    with mock.patch.object(scratch, "scratch_bytes", lambda name, kernel, *_, **__: 10**6 * (kernel == "merge")):
         with pytest.raises(InputError):
             dasktc.triangle_count(source_of(edges), method=Method(kernel="merge", partition="whole"), memory="100kB")
         graph = dasktc.prepare(source_of(edges), method=Method(kernel="hub", partition="whole"), memory="100kB")

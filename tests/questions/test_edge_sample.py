@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections import Counter
+from dataclasses import replace
 from statistics import NormalDist
 
 import dask.dataframe as dd
@@ -23,7 +24,7 @@ from dasktc.questions.edge_sample import Seen, score_upper
 from dasktc.questions.estimate import hash_key
 from tests.support import oracle
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import PLANS, skewed_edges
+from tests.support.slow_pipeline import PLANS, skewed_edges, source_of
 
 Z = NormalDist().inv_cdf(0.975)
 EDGES = skewed_edges(90, 1500, 7)
@@ -282,3 +283,10 @@ def test_command(tmp_path):
     assert [answer[name] for name in ("estimate", "low", "high", "share")] == [known.value, known.low, known.high, 0.5]
     assert list(pd.read_csv(out).columns) == ["vertex", "triangles", "standard_error"]
     assert "0.5 of the edges" in CliRunner().invoke(cli, asked).stdout
+
+
+def test_what_is_known_of_all_edges_is_not_known_of_a_sample(tmp_path):
+    """A sample without an edge has no triangle, although the collection tells those of the graph."""
+    source = replace(source_of(EDGES), triangles=oracle.triangles(EDGES))
+    found = estimate(source, share=1e-4, per_vertex=tmp_path / "vertices.csv")
+    assert (found.value, found.low) == (0, 0)

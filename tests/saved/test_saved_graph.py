@@ -1002,3 +1002,24 @@ def test_threads_of_a_fresh_process_open_a_graph_at_once(tmp_path):
     command = [sys.executable, "-c", OPENED_AT_ONCE, str(tmp_path / "saved")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_a_row_that_is_longer_than_degrees_allow_is_saved_again(emulated, tmp_path):
+    """A GPU ranks by rows: a centre whose leaves are named by more rows points to all of them."""
+    leaves = [(0, leaf) for leaf in range(1, 201)]
+    pairs = [(leaf, leaf + 1) for leaf in range(1, 201, 2) for _ in range(400)]
+    with dasktc.prepare(np.array(leaves + pairs), backend="cuda", method=Method(partition="whole")) as graph:
+        graph.save(tmp_path / "first")
+    with dasktc.open_graph(tmp_path / "first", backend="cuda") as graph:
+        graph.save(tmp_path / "second")
+    facts = [json.loads((tmp_path / name / MANIFEST).read_text())["graph"]["facts"] for name in ("first", "second")]
+    assert facts[0] == facts[1]
+    assert facts[0]["longest"] == 200
+
+
+def test_a_weighted_graph_without_edges(tmp_path):
+    frame = pd.DataFrame({"a": np.empty(0, "int64"), "b": np.empty(0, "int64"), "w": np.empty(0)})
+    with dasktc.prepare(frame, weight="w") as graph:
+        graph.save(tmp_path / "graph")
+    with dasktc.open_graph(tmp_path / "graph") as graph:
+        assert graph.clustering(weight="w").to_dict() == {}

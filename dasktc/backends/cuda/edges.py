@@ -25,7 +25,7 @@ SAMPLED = 1 << 22
 DEALT_EDGES = 1 << 20
 """Edges from which ends are dealt out before they are counted."""
 TALLY_BITS, SMALL_TALLY_BITS = 15, 13
-"""Binary logarithm of the ids that a block counts in shared memory, and of those where it has less than 128 KiB."""
+"""Binary logarithm of the ids that a block counts in shared memory, and of those where it has at most 128 KiB."""
 TALLIES = 16
 """Most blocks that count the same ids, each some of the ends."""
 

@@ -76,7 +76,7 @@ def lanes(launch: Launch) -> tuple[int, int]:
 
 
 def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
-    """Rows by kind of team, longer rows first."""
+    """Rows by kind of team, those of blocks first."""
     shape, xp = launch.shape, launch.device.array
     rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")

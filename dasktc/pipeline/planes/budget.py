@@ -30,7 +30,7 @@ from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, 
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
-from dasktc.pipeline.stages.read import NoPart, join_parts, read_chunks
+from dasktc.pipeline.stages.read import SAMPLED, NoPart, join_parts, read_chunks
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Sizes
@@ -93,7 +93,8 @@ class BudgetPlane(Plane):
         if backend.on_device:
             parts = join_parts(parts, rows)
         upstream, runs = upstream_of(executor, parts), runs_of(len(parts))
-        calls = [(part, value, rows, backend, runs, source.sample) for part, value in zip(parts, upstream, strict=True)]
+        further = rows, backend, runs, source.sample, SAMPLED if backend.on_device else 0
+        calls = [(part, value, *further) for part, value in zip(parts, upstream, strict=True)]
         results = executor.stream("read-rows", read_chunks, calls)
         handles, facts = results[::2], executor.gather(results[1::2])
         results.clear()

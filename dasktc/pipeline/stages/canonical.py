@@ -43,7 +43,7 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
 def keys_in_chunks(
     frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
 ) -> Array:
-    """As `keys_of`, with the scratch of one chunk; the keys of loops are 0.
+    """As `keys_of`, with the scratch of one chunk.
 
     With ranks the keys are oriented ones over these, as `Edges.oriented` makes them.
     """
@@ -103,14 +103,12 @@ def _columns(frame: Frame, vertices: VertexMap | IdRange) -> tuple[Any, Any]:
 def _keys_of_ends(
     ends: tuple[Any, Any], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
 ) -> Array:
-    """Keys of edges, with the scratch of one chunk, and 0 for loops; with ranks oriented ones."""
+    """Keys of edges, with the scratch of one chunk; with ranks oriented ones."""
     if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*ends, vertices, shift, rank)
     keys = backend.array.empty(len(ends[0]), dtype="int64")
     for start, (src, dst) in _dense_chunks(ends, vertices, backend):
-        part = keys[start : start + len(src)]
-        part[:] = backend.edges.keys(src, dst, DENSE, shift, rank)
-        part[src == dst] = 0
+        keys[start : start + len(src)] = backend.edges.keys(src, dst, DENSE, shift, rank)
     return keys
 
 

@@ -159,11 +159,18 @@ def noted(part: Any, runs: int) -> tuple[Any, Notes | None]:
 
 
 def read_chunks(
-    part: Part, upstream: Any, most: int, backend: Backend, runs: int = 1, colours: Colours | None = None
+    part: Part,
+    upstream: Any,
+    most: int,
+    backend: Backend,
+    runs: int = 1,
+    colours: Colours | None = None,
+    samples: int = 0,
 ) -> Iterator[Any]:
     """Read a part as frames of at most `most` rows, each followed by its statistics; the last ones have the notes.
 
-    A part without a chunked reader is read at once, and its frame is sliced.
+    A part without a chunked reader is read at once, and its frame is sliced. With `samples` so many edges of each frame
+    of integers come with its statistics.
     """
     part, notes = noted(part, runs)
     counts: Counts | None = None
@@ -173,8 +180,8 @@ def read_chunks(
             if counts is not None:
                 yield counts
             edges, counts = edges_of(chunk, colours, backend)
-            if backend.on_device and counts.span is not None:
-                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // SAMPLED)))
+            if samples and counts.span is not None:
+                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // samples)))
             yield edges
     assert counts is not None
     yield counts if notes is None else counts._replace(notes=(notes,))

@@ -68,9 +68,6 @@ def test_every_map_gives_the_keys_of_the_edges(kind, edges, parts, spans):
     if kind == "sorted":
         samples = keys_of_samples(vertices, [np.array(rows, "int64").reshape(-1, 2).T], shift, few)
         assert [keys.tolist() for keys in samples] == [wanted]
-        looped = frame_of([*rows, (7, 7)])
-        if names:
-            assert keys_in_chunks(looped, vertices, shift, few).tolist() == [*wanted, 0], "ends of loops have no number"
         places = np.array(pairs, "int64").reshape(-1, 2).T
         numbers = np.array([*range(1, size), 0][:size], "int32")
         moved = [sorted(((u + 1) % size, (v + 1) % size)) for u, v in pairs]

@@ -25,6 +25,7 @@ from dasktc.questions.estimate import hash_key
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import PLANS, skewed_edges, source_of
+from tests.support.tiers import some
 
 Z = NormalDist().inv_cdf(0.975)
 EDGES = skewed_edges(90, 1500, 7)
@@ -138,7 +139,7 @@ def variance(edges, colours):
     return oracle.triangles(edges) * (colours**2 - 1) + 2 * pairs * (colours - 1)
 
 
-@pytest.mark.parametrize("colours", [2, 4])
+@pytest.mark.parametrize("colours", some([2, 4], lambda colours: colours == 4))
 def test_estimates_have_the_stated_mean_and_variance(colours):
     found = np.array([estimate(frame(EDGES), share=1 / colours, seed=seed).value for seed in range(1000, 1200)])
     known, spread = oracle.triangles(EDGES), variance(EDGES, colours) ** 0.5
@@ -182,7 +183,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize("share", some([0.5, 0.1], lambda share: share == 0.1))
 def test_intervals_hold_where_few_edges_have_all_triangles(name, share):
     edges = GRAPHS[name]
     triangles = oracle.triangles(edges)

@@ -129,6 +129,7 @@ def vertex_vectors(device):
     vertices, rng = DeviceVertices(device), np.random.default_rng(1)
     weights = on(device, rng.integers(0, 2000, 700).astype("int32"))
     vertices.inverse(vertices.order(weights))
+    DeviceVertices(device, many=0).order(weights)
     vertices.totals(weights, vertices.inverse(vertices.order(weights)), weights // 2)
     vertices.lengths(weights % 7, 7)
     vertices.lengths(weights, 2000)
@@ -314,7 +315,7 @@ PUT_IN = {
         "edges", without(BARRIER, "    ranges.clear(borders + 1);\n    __syncthreads();\n"), "starts[r] = borders[r]",
     ),
     "keys_scatter's barrier before counts are added up": (
-        "edges", without(BARRIER, "1u); }\n    }\n    __syncthreads();\n"), "ranges.counts",
+        "edges", without(BARRIER, "range[i], 1u); }\n    }\n    __syncthreads();\n"), "ranges.counts",
     ),
     "the barrier behind the read of a block's row": (
         "trust", without(BARRIER, "    uint32 next = shared.row;\n    __syncthreads();\n"), "shared.row",

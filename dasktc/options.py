@@ -111,8 +111,8 @@ class Method:
     parts, splits : int or None
         n and m of the partition; n has no effect for schemes of one block.
     reorder : str
-        Order of the vertices: "auto", the kernel's own (for `trust` collective, or collective-banded where rows or
-        blocks are cut; else degree), or
+        Order of the vertices: "auto", that of the kernel that is named (for `trust` collective, or
+        collective-banded where rows or blocks are cut), else degree, or
         <reorder>.
     assign : str or path
         How `proxy` assigns vertices to its parts:

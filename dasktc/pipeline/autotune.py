@@ -81,10 +81,7 @@ def _rows(out_degree: Array, first: int, backend: Backend) -> tuple[Array, int]:
 
 
 def choose(
-    options: Options,
-    facts: Facts | None,
-    possible: Callable[[str], bool] = lambda _: True,
-    cut: Callable[[Options], bool] = lambda _: False,
+    options: Options, facts: Facts | None, cut: Callable[[Options], bool] = lambda _: False
 ) -> tuple[Options, str]:
     """Choose kernel and vertex order where they are "auto", and give the reasons.
 
@@ -94,8 +91,6 @@ def choose(
         With the backend chosen.
     facts : Facts or None
         None where only the graph's size is known.
-    possible : callable (order) -> bool
-        Whether there is memory for the vectors that an order is made from.
     cut : callable (options) -> bool
         Whether a count with this kernel and order is planned in several blocks or splits. It is asked only for kernels
         with an order of their own for that.
@@ -109,27 +104,23 @@ def choose(
     backend, (kernel, reason) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
     if kernel == "auto":
         kernel, reason = _kernel(backend, facts)
-    order, order_text = _order(options, kernel, possible, cut)
+    order, order_text = _order(options, cut)
     details = KERNELS[backend][kernel].details if kernel in KERNELS[backend] else None
     reasons = [reason, *([details(facts)] if details else [])]
     return replace(options, kernel=kernel, reorder=order), "; ".join([*reasons, f"order {order}{order_text}"])
 
 
-def _order(
-    options: Options, kernel: str, has_memory: Callable[[str], bool], cut: Callable[[Options], bool]
-) -> tuple[str, str]:
-    """The order that was asked for, else the kernel's own, with the reason."""
+def _order(options: Options, cut: Callable[[Options], bool]) -> tuple[str, str]:
+    """The order that was asked for, else that of the kernel that was asked for, with the reason."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
-    entry, default_order = kernel_of(kernel), next(iter(ORDERS))
-    own_order, reason = entry.order, f": kernel {kernel}'s own"
-    if entry.cut_order and cut(replace(options, kernel=kernel, reorder=own_order)):
-        own_order, reason = entry.cut_order, f"{reason} where rows or blocks are cut"
-    if own_order == default_order:
+    default_order = next(iter(ORDERS))
+    if options.kernel == "auto":
         return default_order, f": {ORDER}"
-    if options.kernel == "auto" and not has_memory(own_order):
-        return default_order, f": there is no memory for the vectors of order {own_order}, kernel {kernel}'s own"
-    return own_order, reason
+    entry, reason = kernel_of(options.kernel), f": kernel {options.kernel}'s own"
+    if entry.cut_order and cut(replace(options, reorder=entry.order)):
+        return entry.cut_order, f"{reason} where rows or blocks are cut"
+    return entry.order, f": {ORDER}" if entry.order == default_order else reason
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:

@@ -180,10 +180,7 @@ def prepare_edges(
             has_file = options.assign_file is not None and options.parts != 1
             return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
 
-        def has_memory_for(order: str) -> bool:  # its vectors, in as many shards as there already are
-            return budget._replace(how=order).shards(size) == plane.shards
-
-        options, reason = choose(options, look(executor, graph), has_memory_for, cut)
+        options, reason = choose(options, look(executor, graph), cut)
         order = ORDERS[options.chosen_reorder]
         graph = plane.reorder(graph, order, shift)
         # 5. Choose scheme, n and m, and project bytes.

@@ -284,29 +284,22 @@ def test_facts_on_an_emulated_device():
     assert (facts.narrow, facts.wide) == (99, 9)
 
 
-# the order of a kernel that was not asked for
+# the order of a kernel
 
 
 EVEN = Facts(51, 170, 1_000_000, 29_999_116, 591_311_463)
 """Facts of random edges of degree 60, except for one row that is too long for `short`."""
 
 
-def test_trust_comes_with_its_order_also_where_it_was_chosen():
-    options, why = choose(Options(backend="cuda"), EVEN)
+def test_trust_comes_with_its_order_where_it_was_asked_for():
+    options, why = choose(Options(backend="cuda", kernel="trust"), EVEN)
     assert (options.kernel, options.reorder) == ("trust", "collective")
     assert "order collective: kernel trust's own" in why
+    options, why = choose(Options(backend="cuda"), EVEN)
+    assert (options.kernel, options.reorder) == ("trust", Options().chosen_reorder) == ("trust", "degree")
+    assert f"order degree: {ORDER}" in why
     options, why = choose(Options(backend="cuda", reorder="indegree"), EVEN)
     assert (options.kernel, options.reorder) == ("trust", "indegree")
-
-
-def test_no_order_is_chosen_whose_vectors_have_no_room():
-    def possible(order):
-        return order == "degree"
-
-    options, why = choose(Options(backend="cuda"), EVEN, possible)
-    assert (options.kernel, options.reorder) == ("trust", "degree")
-    assert "no memory for the vectors of order collective" in why
-    assert choose(Options(backend="cuda", kernel="trust"), EVEN, possible)[0].reorder == "collective"
 
 
 # chunks of `trust`

@@ -28,9 +28,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Method, Options, RunOptions
 from dasktc.pipeline import prepare
-from dasktc.pipeline.autotune import rules
 from dasktc.planning import cost_model
-from dasktc.registry import KERNELS
 from tests.executors.dask.test_executor import KRONECKER_14
 from tests.support import oracle
 from tests.support.keywords import keywords
@@ -111,11 +109,6 @@ def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(w
         assert int(graph.triangle_count()) == oracle.triangles(edges)
     degrees, oriented, outward = number, number, number
     assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
-
-
-def test_a_kernel_that_auto_takes_does_not_change_the_order():
-    """Slabs are built over the ranks by degree before the kernel is known."""
-    assert {KERNELS["cpu"][kernel].order for kernel, _ in rules("cpu")} == {Options().chosen_reorder} == {"degree"}
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)

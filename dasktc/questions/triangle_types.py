@@ -16,19 +16,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement, permutations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dasktc.backends.csr import BlockTask
+from dasktc.answers.frames import array_module
+from dasktc.backends.csr import BlockTask, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
-from dasktc.executors.base import Fold, unchanged
+from dasktc.executors.base import Fold
 from dasktc.executors.progress.tracker import Progress
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import TaskArrays, over_tasks, refuse_on_device
+from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches
 from dasktc.questions.vertex_columns import vertex_column
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The visitor that counts triangles by the labels of u, v and w."""
+    """The visitor that counts triangles by the labels of u, v and w, on the CPU."""
 
     labels: int
     fold: ClassVar[Fold[Any]] = SUM
@@ -55,15 +57,25 @@ class LabelCounts:
         return counts, int(counts.sum()), wedges
 
 
+def _types_of_batch(batch: Batch, labels: int) -> Array:
+    """Count triangles by the labels of u, v and w."""
+    types = batch["label_u"].astype("int32")
+    for role in "vw":
+        types *= labels
+        types += batch[f"label_{role}"]
+    return array_module(types).bincount(types, minlength=labels**3).reshape((labels,) * 3)
+
+
 def triangle_types(graph: CountingContext, labels: Any, progress: Progress | None = None) -> pd.DataFrame:
     """Count triangles by the labels of their vertices; see `Graph.triangle_types`."""
     import pandas as pd
 
-    refuse_on_device(graph)
     names, vertex_labels = _labels(graph, labels)
     counts, nbytes = np.zeros((len(names),) * 3, np.int64), 8 * 5 * len(names) ** 3
-    column = Column("uint8", None, graph.answers.submit_replicated("columns", unchanged, vertex_labels))
-    for task_counts in over_tasks(graph, "triangle types", LabelCounts(len(names)), [column], [], nbytes, progress):
+    handle = graph.answers.submit_replicated("columns", graph.executor.backend.array.asarray, vertex_labels)
+    visitor, function = LabelCounts(len(names)), partial(_types_of_batch, labels=len(names))
+    column = {"label": Column("uint8", None, handle)}
+    for task_counts in by_kernel_or_batches(graph, "triangle types", visitor, nbytes, function, column, {}, progress):
         counts = SUM.combine([counts, task_counts])
     types = list(combinations_with_replacement(range(len(names)), 3))
     totals = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
@@ -80,7 +92,7 @@ def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Array]:
     column = (
         columns[labels] if isinstance(labels, str) and labels in columns else vertex_column(graph, labels, "labels")
     )
-    (values,) = graph.executor.gather([column.values])
+    values = on_host(graph.executor.gather([column.values])[0])
     distinct_labels, places = np.unique(values, return_inverse=True)
     if len(distinct_labels) > MOST:
         raise InputError(
@@ -96,7 +108,8 @@ def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Array]:
 def _power_sums(graph: CountingContext, vertex_labels: Array, labels: int) -> list[tuple[int, int, int]]:
     """Return Σ x, Σ x² and Σ x³ of each label's vertices, x = d·(d - 1), as Python's integers."""
     oriented_graph = graph.prepared.graph
-    outward, inward = graph.executor.gather([oriented_graph.out_degree.whole, oriented_graph.in_degree.whole])
+    degrees = graph.executor.gather([oriented_graph.out_degree.whole, oriented_graph.in_degree.whole])
+    outward, inward = map(on_host, degrees)
     degree = outward.astype(np.int64) + inward
     sums = [[0, 0, 0] for _ in range(labels)]
     for label in range(labels):

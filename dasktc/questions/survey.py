@@ -45,6 +45,7 @@ __all__ = [
     "batch_size",
     "by_kernel_or_batches",
     "edge_columns",
+    "in_batches",
     "memory_beside",
     "on_device",
     "over_tasks",

@@ -9,29 +9,36 @@ of the model then has the labels a, b, c with the probability
 
 and of T triangles T·p(abc) are expected. With the power sums s = Σ x, q = Σ x² and r = Σ x³ of a label's vertices,
 N(abc) = s(a)·s(b)·s(c), N(aab) = (s(a)² - q(a))/2·s(b) and N(aaa) = (s(a)³ - 3·s(a)·q(a) + 2·r(a))/6, in integers.
+
+A GPU parts the edges of every block by the label of their column. The triangles of the edges to label b in the index,
+and to label c in table and stream, are those with these labels of v and w: a kernel counts them by vertex u, and the
+wedges of all pairs of labels together are those of one count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement, permutations, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dasktc.answers.frames import array_module
-from dasktc.backends.csr import BlockTask, on_host
+from dasktc.answers.edge_support import VISITED, kernel_and_bytes
+from dasktc.answers.frames import array_module, backend_of
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.executors.progress.tracker import Progress
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches
+from dasktc.questions.survey import Batch, TaskArrays, in_batches, memory_beside, on_device, over_tasks
 from dasktc.questions.vertex_columns import vertex_column
+from dasktc.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,22 +46,70 @@ if TYPE_CHECKING:
 __all__ = ["triangle_types"]
 
 Array = Any
+STAGE = "triangle types"
+MOST_PARTS = 8
+"""Most labels by which a GPU parts the edges: each pair of labels takes a launch of some kernels."""
+PART_BYTES = 24
+"""Bytes of an edge while edges are parted: columns of the parts, and a label, a mask and running sums."""
 
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The visitor that counts triangles by the labels of u, v and w, on the CPU."""
+    """The visitor that counts triangles by the labels of u, v and w, with kernels.
+
+    Attributes
+    ----------
+    labels : int
+    kernel : str
+        On a GPU, one that counts triangles by vertex.
+    """
 
     labels: int
+    kernel: str = ""
     fold: ClassVar[Fold[Any]] = SUM
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
         """Count the triangles of a task."""
+        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
+        if self.kernel:
+            return self._by_parts(task, arrays.vectors[0], row_labels)
         from dasktc.backends.cpu.labels import label_counts  # loads Numba: only when needed
 
-        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
         counts, wedges = label_counts(task, (row_labels, column_labels, third_labels), self.labels)
         return counts, int(counts.sum()), wedges
+
+    def _by_parts(self, task: BlockTask, vertex_labels: Array, row_labels: Array) -> tuple[Array, int, int]:
+        """Count by vertex u the triangles of each label of v and of w: those of one part of each block."""
+        backend, blocks, labels = backend_of(row_labels), (task.index, task.table, task.stream), range(self.labels)
+        parts = {id(block): _parts(block, vertex_labels, self.labels) for block in blocks}
+        index, table, stream = (parts[id(block)] for block in blocks)
+        columns = 1 + int(task.table.columns.max()) if task.table.edges else 0
+        sizes, masks = {0: task.index.rows, 1: task.stream.rows, 2: columns}, [row_labels == u for u in labels]
+        sums, triangles, wedges = list[Array](), 0, 0
+        for w, v in product(labels, labels):  # in this order kernels find the tables of table and stream again
+            part = replace(task, index=index[v], table=table[w], stream=stream[w])
+            of_sides, more, begun = backend.vertex_support(part, self.kernel, (0, 1, 2), sizes)
+            sums += [(of_sides[0] * mask).sum() for mask in masks]
+            triangles, wedges = triangles + more, wedges + begun
+        counts = on_host(backend.array.stack(sums)).reshape((self.labels,) * 3).transpose()
+        fact = f"vertices by label have {plural(int(counts.sum()), 'triangle')}, but {triangles:,} were counted"
+        refuse_unless(int(counts.sum()) == triangles, fact)
+        return counts, triangles, wedges
+
+
+def _parts(block: OrientedCSR, vertex_labels: Array, labels: int) -> list[OrientedCSR]:
+    """Part a block's edges by the label of their column's vertex; each part has all rows."""
+    if not block.edges:
+        return [block] * labels
+    xp, parts = array_module(block.columns), list[OrientedCSR]()
+    ids = block.column_ids(xp.arange(1 + int(block.columns.max())))
+    edge_labels = vertex_labels.take(ids).take(block.columns)
+    is_behind, lasts = block.offsets > 0, xp.maximum(block.offsets - 1, 0)
+    for label in range(labels):
+        mask = edge_labels == label
+        offsets = xp.cumsum(mask, dtype="int64").take(lasts) * is_behind
+        parts.append(replace(block, offsets=offsets, columns=block.columns[mask]))
+    return parts
 
 
 def _types_of_batch(batch: Batch, labels: int) -> Array:
@@ -71,17 +126,34 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     import pandas as pd
 
     names, vertex_labels = _labels(graph, labels)
-    counts, nbytes = np.zeros((len(names),) * 3, np.int64), 8 * 5 * len(names) ** 3
+    counts = np.zeros((len(names),) * 3, np.int64)
     handle = graph.answers.submit_replicated("columns", graph.executor.backend.array.asarray, vertex_labels)
-    visitor, function = LabelCounts(len(names)), partial(_types_of_batch, labels=len(names))
-    column = {"label": Column("uint8", None, handle)}
-    for task_counts in by_kernel_or_batches(graph, "triangle types", visitor, nbytes, function, column, {}, progress):
+    column, (kernel, nbytes) = Column("uint8", None, handle), _kernel_and_bytes(graph, len(names))
+    if kernel == VISITED:
+        function = partial(_types_of_batch, labels=len(names))
+        results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, progress)
+    else:
+        results = over_tasks(graph, STAGE, LabelCounts(len(names), kernel), [column], [], nbytes, progress)
+    for task_counts in results:
         counts = SUM.combine([counts, task_counts])
     types = list(combinations_with_replacement(range(len(names)), 3))
     totals = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
     expected = _expected(types, _power_sums(graph, vertex_labels, len(names)), sum(totals))
     ends = {role: pd.Index([names[type_[place]] for type_ in types]) for place, role in enumerate("abc")}
     return pd.DataFrame({**ends, "triangles": np.array(totals, np.int64), "expected": np.array(expected, np.float64)})
+
+
+def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str, int]:
+    """Return the kernel that counts by labels, VISITED for batches of triangles, and what it takes beside blocks."""
+    if not on_device(graph):
+        return "", 8 * 5 * labels**3
+    if labels > MOST_PARTS or not graph.edges:
+        return VISITED, 0
+    kernel, nbytes = kernel_and_bytes(graph)
+    sizes, blocks = graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
+    nbytes += blocks * (PART_BYTES * int(sizes.edges.max()) + 8 * (labels + 3) * (int(sizes.rows.max()) + 1))
+    _, room = memory_beside(graph, STAGE, [], [], 0)
+    return (kernel, nbytes) if nbytes + graph.plan.vertices <= room else (VISITED, 0)
 
 
 def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Array]:

@@ -227,7 +227,7 @@ def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array, bac
             target = coefficients[first::stride][: len(side_sums)]  # a block may have one more row, without edges
             target += side_sums[: len(target)]
         else:
-            coefficients[numbering] += side_sums
+            coefficients[on_host(numbering)] += side_sums
     for first in range(0, len(coefficients), CHUNK):
         part = coefficients[first : first + CHUNK]
         with np.errstate(invalid="ignore", divide="ignore"):

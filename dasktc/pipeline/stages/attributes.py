@@ -285,7 +285,7 @@ def add_neighbours(total: Array, part: tuple[Array, int, Numbering, Numbering]) 
             target = total[:, first::stride][:, : side_counts.shape[1]]  # a block may have one more row, without edges
             target += side_counts[:, : target.shape[1]]
         else:
-            total[:, numbering] += side_counts
+            total[:, on_host(numbering)] += side_counts
     return total
 
 

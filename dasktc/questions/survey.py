@@ -220,12 +220,12 @@ def by_kernel_or_batches(
 
 def _batch(graph: CountingContext, question: str, vertices: list[Column], edges: list[Column]) -> tuple[int, int]:
     """Return the most triangles of a batch that fits a task's memory, and the bytes that a visit takes."""
-    each = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
-    return batch_size(graph, question, vertices, edges, each)
+    width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
+    return batch_size(graph, question, vertices, edges, width)
 
 
 def batch_size(
-    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], each: int, beside: int = 0
+    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], width: int, beside: int = 0
 ) -> tuple[int, int]:
     """Return the most triangles of a batch that fits a task's memory, and the bytes that a visit takes.
 
@@ -233,7 +233,7 @@ def batch_size(
     ----------
     graph, question, vertices, edges
         As for `memory_beside`.
-    each : int
+    width : int
         Bytes of a triangle.
     beside : int
         Bytes of a visit beside its batch.
@@ -245,9 +245,9 @@ def batch_size(
         executor, outward = graph.executor, graph.prepared.graph.out_degree
         least = max(executor.gather(outward.map(executor, question, largest)), default=0)
         most = BATCH
-    _, memory = memory_beside(graph, question, vertices, edges, beside + each * (least + 1))
-    size = max(least, min(most, (memory - beside) // each - 1))
-    return size, beside + each * (size + 1)
+    _, memory = memory_beside(graph, question, vertices, edges, beside + width * (least + 1))
+    size = max(least, min(most, (memory - beside) // width - 1))
+    return size, beside + width * (size + 1)
 
 
 def on_device(graph: CountingContext) -> bool:

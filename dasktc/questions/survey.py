@@ -38,7 +38,6 @@ from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice
 
 __all__ = [
-    "TRIANGLE_BYTES",
     "Batch",
     "TaskArrays",
     "Visitor",
@@ -197,7 +196,7 @@ def in_batches(
         By the names that they have in batches.
     """
     columns = [*vertices.values()], [*edges.values()]
-    size, nbytes = _batch(graph, question, *columns)
+    size, nbytes = batch_size(graph, question, *columns)
     visitor = Survey(function, fold, tuple(vertices), tuple(edges), size)
     yield from over_tasks(graph, question, visitor, *columns, nbytes, progress)
 
@@ -218,14 +217,8 @@ def by_kernel_or_batches(
     return over_tasks(graph, question, visitor, [*vertices.values()], [*edges.values()], nbytes, progress)
 
 
-def _batch(graph: CountingContext, question: str, vertices: list[Column], edges: list[Column]) -> tuple[int, int]:
-    """Return the most triangles of a batch that fits a task's memory, and the bytes that a visit takes."""
-    width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
-    return batch_size(graph, question, vertices, edges, width)
-
-
 def batch_size(
-    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], width: int, beside: int = 0
+    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], beside: int = 0
 ) -> tuple[int, int]:
     """Return the most triangles of a batch that fits a task's memory, and the bytes that a visit takes.
 
@@ -233,11 +226,10 @@ def batch_size(
     ----------
     graph, question, vertices, edges
         As for `memory_beside`.
-    width : int
-        Bytes of a triangle.
     beside : int
         Bytes of a visit beside its batch.
     """
+    width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
     if on_device(graph):
         least, most = LEAST_ON_DEVICE, BATCH_ON_DEVICE
         beside += EDGE_BYTES_ON_DEVICE * -(-int(graph.prepared.sizes.edges.max()) // graph.plan.splits)

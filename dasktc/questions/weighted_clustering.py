@@ -35,7 +35,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import IN_ORDER, added_in_order
-from dasktc.questions.survey import TRIANGLE_BYTES, batch_size, memory_beside, on_device
+from dasktc.questions.survey import batch_size, memory_beside, on_device
 from dasktc.wording import advice, option
 
 __all__ = ["attributes_of", "clustering"]
@@ -137,7 +137,7 @@ def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
     plan, (edges, rows, columns) = graph.plan, graph.prepared.sizes
     nbytes, size = edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max()))), 0
     if on_device(graph):
-        size, nbytes = batch_size(graph, STAGE, [], [values], TRIANGLE_BYTES, nbytes)
+        size, nbytes = batch_size(graph, STAGE, [], [values], nbytes)
     kept, _ = memory_beside(graph, STAGE, [], [values], nbytes)
     nbytes += graph.answers.bytes_of_sums(8 * int(rows.sum() + columns.sum()), plan.workers)
     graph.executor.store.set_task_memory(min(plan.memory, kept + nbytes), plan.memory)

@@ -1,8 +1,8 @@
 """Other GPU programs that count triangles, run on the same graphs in turns with dasktc: `dasktc bench gpu --rival`.
 
 The programs are the user's builds. An adapter says how one takes a graph and what it prints, as its own pages and
-sources say; both are pure functions, so that they are tested without a GPU. A program of an unknown name gets the path
-of a text edge list and prints the number of triangles.
+sources say and builds on an H200 showed; both are pure functions, so that they are tested without a GPU. A program of
+an unknown name gets the path of a text edge list and prints the number of triangles.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ def _fields(text: str) -> Answer | None:
 
 
 def _labelled(count: str, seconds: str, text: str) -> Answer | None:
-    """The last number of triangles and the median of the seconds, by the words before them."""
+    """The last number of triangles and its seconds, by the words before them: what is counted first starts a device."""
     counts, times = (re.findall(pattern, text) for pattern in (count, seconds))
-    return Answer(int(counts[-1]), median(map(float, times))) if counts and times else None
+    return Answer(int(counts[-1]), float(times[-1])) if counts and times else None
 
 
 def _last_number(text: str) -> Answer | None:
@@ -220,12 +220,13 @@ ADAPTERS = {
     "TriCore": Adapter(
         '"TriCore: Parallel Triangle Counting on GPUs", SC 2018, https://github.com/huyang1988/TC',
         "degree", _write_tricore, partial(_labelled, r"total count (\d+)", r"total time\s+([\d.e+-]+) seconds"),
-        "its own clock, edges streamed to the device included",
+        "its own clock of the second of two counts, copies to the device included",
     ),
     "LSTC": Adapter(
         '"LSTC: Large-Scale Triangle Counting on Single GPU", ICPE 2026, doi:10.1145/3777884.3797002, https://github.com/KishantLab/TriangleCount',
         "degree", _write_lstc, partial(_labelled, r"Triangle : (\d+)", r"total_time : ([\d.]+)"),
-        "median of 3 counts between events; its source leaves out rows of fewer than 3 entries",
+        "its third count, between events; build src/WithoutPartition/ShareKernelTCV62_update_v1.cu, as "
+        "Final_result/WithoutPartition/Triangle_count_final.cu leaves out rows of fewer than 3 entries",
     ),
     "GroupTC": _grouptc("GroupTC-BS"),
     "GroupTC-BS": _grouptc("GroupTC-BS"),

@@ -8,7 +8,10 @@
 //
 //   visit_support   adds one at each of the three places
 //   visit_edges     writes every index edge's number of triangles, by its place among the split's edges
-//   visit_list      writes triangles (u, v, w) at the places that the running sums of these numbers give
+//   visit_places    writes row u and the three places of triangles, in the order that the running sums of these numbers
+//                   give
+//
+// Preludes: rows.cuh
 
 // Calls `found(place in table, place in stream)` for the common entries of the two lists of index edge p.
 template <class Found> __device__ __forceinline__ uint32 each_triangle(
@@ -45,35 +48,39 @@ extern "C" __global__ void visit_support(
   sums.add_up(totals);
 }
 
-// The place of index edge p, of row u, among the split's edges: `group_ends` are the running sums of its groups' edges.
-__device__ __forceinline__ int64 place_of(const Task& t, const int64* group_ends, int64 u, int64 p) {
-  int64 group = (u - t.begin) / t.step;
-  return (group ? group_ends[group - 1] : 0) + p - t.index.offsets[t.begin + group * t.step];
-}
-
-extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* counts, Totals* totals) {
+// `group_starts` are the sums of the edges of the groups of rows before each one of the split.
+extern "C" __global__ void visit_edges(Task t, const int64* group_starts, uint32* counts, Totals* totals) {
   Sums sums;
   each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
-    counts[place_of(t, group_ends, u, p)] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
+    int64 group = (u - t.begin) / t.step;
+    int64 edge = group_starts[group] + p - t.index.offsets[t.begin + group * t.step];
+    counts[edge] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
   });
   sums.add_up(totals);
 }
 
-// `ends` are the running sums of the numbers; the first `limit` triangles are written, three ids each.
-extern "C" __global__ void visit_list(
-    Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list, Totals* totals) {
+// `ends` are the running sums of the numbers. Of the triangles in this order, those from place `first` on are written,
+// `size` of them, which are those of the split's edges [begin, end). A thread per edge, whichever its row: rows with
+// many triangles lie next to each other.
+extern "C" __global__ void visit_places(
+    Task t, const int64* group_starts, int64 groups, const int64* ends, int64 begin, int64 end, int64 first, int64 size,
+    int32* rows, int64* in_index, int64* in_table, int64* in_stream) {
   Sums sums;
-  each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
-    int64 edge = place_of(t, group_ends, u, p), place = edge ? ends[edge - 1] : 0;
-    if (place >= limit || place == ends[edge]) { return; }
-    each_triangle(t, p, first, last, sums, [&](int64 in_row, int64) {
-      if (place < limit) {
-        list[3 * place] = int32(u);
-        list[3 * place + 1] = t.index.columns[p];
-        list[3 * place + 2] = t.table.columns[in_row];
-      }
-      place++;
-    });
-  });
-  sums.add_up(totals);
+  for (int64 edge = begin + first_of(); edge < end; edge += all_threads()) {
+    int64 place = (edge ? ends[edge - 1] : 0) - first;
+    if (place == ends[edge] - first) { continue; }
+    int64 group = row_at(group_starts, 0, groups, edge), row = t.begin + group * t.step;
+    int64 p = t.index.offsets[row] + edge - group_starts[group];
+    int64 u = row_at(t.index.offsets, row, row + min(GROUP, t.rows - group * GROUP), p);
+    each_triangle(
+        t, p, t.table.offsets[u], t.table.offsets[u + 1], sums, [&](int64 in_row, int64 in_list) {
+          if (0 <= place && place < size) {
+            rows[place] = int32(u);
+            in_index[place] = p;
+            in_table[place] = in_row;
+            in_stream[place] = in_list;
+          }
+          place++;
+        });
+  }
 }

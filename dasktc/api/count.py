@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dasktc.api.columns import repeats_of, with_columns
 from dasktc.api.distribution import ClusterRun, distribution_of
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.api.opener import Call, on_cpu, opened, read_options, within_free_memory
+from dasktc.api.opener import Call, opened, read_options, within_free_memory
 from dasktc.api.repeat import repeating
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -263,9 +263,8 @@ def prepare(
         Keep columns of vertices: ids are the column "vertex", else the index. Every vertex of the graph needs a row and
         values; others are left out.
 
-    Weights, directions and columns are kept beside the blocks, in this process, on workers, or within `memory`. Their
-    triangles are visited on the CPU, so backend="cuda" is refused. A saved graph has its weights and directions, and no
-    columns.
+    Weights, directions and columns are read on the host, and kept beside the blocks, in this process, on workers or a
+    GPU, or within `memory`. A saved graph has its weights and directions, and no columns.
 
     Returns
     -------
@@ -284,14 +283,6 @@ def prepare(
     options = Options.by(method, backend, memory)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
     repeats = repeats_of(edge_columns)
-    requests = {
-        "weight": weight is not None,
-        "directed": directed,
-        "edge_columns": repeats,
-        "vertices": vertices is not None,
-    }
-    if any(requests.values()):
-        options = on_cpu(options, [name for name, is_given in requests.items() if is_given])
     check_keywords(run=run, progress=progress)
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))

@@ -1212,8 +1212,8 @@ class Graph(Summarised):
         Parameters
         ----------
         function : callable (dict of str to array) -> object
-            It is given NumPy arrays, one entry for each triangle of the batch, at most 65,536 or as many as the longest
-            row of a block has entries:
+            It is given NumPy arrays, on a GPU CuPy arrays there, one entry for each triangle of the batch: at most
+            65,536, or as many as the longest row of a block has entries; on a GPU at most 2^25, or what memory holds.
 
             * "u", "v", "w", int64: numbers of the vertices, their positions among the ids in ascending order, as in the
               index of `triangles`. Which vertex of a triangle is u, is the graph's choice.
@@ -1225,8 +1225,8 @@ class Graph(Summarised):
             Names of columns with which the graph was prepared.
         reduce : {"sum"} or Fold
             How results are combined. "sum": numbers; arrays of one shape, entry by entry; dicts by key; pandas Series
-            and DataFrames by index. Integers are exact: arrays whose sums pass 62 bits are refused. If there is no
-            triangle, the function is called once with empty arrays.
+            and DataFrames by index; those of CuPy and cuDF are copied to the host. Integers are exact: arrays whose
+            sums pass 62 bits are refused. If there is no triangle, the function is called once with empty arrays.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -1237,8 +1237,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph has no such column; a result cannot be added; a GPU has the blocks; or a task, whose memory the
-            error states, does not fit a worker.
+            The graph has no such column; a result cannot be added; or a task, whose memory the error states, does not
+            fit a worker.
         CountError
             A check failed: there is no result.
 

@@ -60,8 +60,8 @@ def open_graph(
     Raises
     ------
     InputError
-        There is no saved graph; it is damaged or of a newer format; a file of it cannot be read; there is too little
-        memory; or it has weights or directions, whose triangles the CPU visits, and a GPU is to hold the graph.
+        There is no saved graph; it is damaged or of a newer format; a file of it cannot be read; or there is too little
+        memory.
     ClusterError
         The cluster does not answer or has no workers.
 

@@ -34,9 +34,9 @@ from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import KERNELS, check_choice
 from dasktc.saved.opening import SavedGraph, fitted, saved_graph
-from dasktc.wording import advice, option
+from dasktc.wording import option
 
-__all__ = ["Call", "as_source", "enter", "on_cpu", "opened", "read_options", "within_free_memory"]
+__all__ = ["Call", "as_source", "enter", "opened", "read_options", "within_free_memory"]
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
@@ -140,8 +140,6 @@ def opened(
             if attributes is not None:
                 attributes = _saved_attributes(data, attributes)
             options = fitted(data, options)
-        if attributes:
-            options = on_cpu(options, [name for name in ("weight", "directed") if getattr(attributes, name)])
         in_process = threads_here(place, options.backend) > 0
         with showing(progress, asked=question, source=data.name) as tracker, ExitStack() as connection:
             executor, reason = enter(connection, connect(place, options.backend, run)), ""
@@ -267,17 +265,6 @@ def _with_column(source: Any, data: Source, options: ReadOptions, name: str) -> 
 
 
 # weights and directions
-
-
-def on_cpu(options: Options, names: Sequence[str]) -> Options:
-    """Return the options with the CPU as backend, where options by these names keep more than edges; refuse a GPU."""
-    if options.backend == "cuda":
-        verb = "is" if len(names) == 1 else "are"
-        raise InputError(
-            f"{' and '.join(names)} {verb} given, but {option('backend', 'cuda')} has the blocks on a GPU: the CPU "
-            f"visits triangles with weights, directions or columns; leave it out, or take {advice(backend='cpu')}"
-        )
-    return replace(options, backend="cpu")
 
 
 def _saved_attributes(graph: SavedGraph, attributes: AttributeOptions) -> AttributeOptions:

@@ -25,7 +25,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-__all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned", "on_host", "send_from_device_to_device"]
+__all__ = [
+    "BEHIND", "BlockTask", "OrientedCSR", "Places", "TaskCount", "aligned", "on_host", "send_from_device_to_device",
+]  # fmt: skip
 
 BEHIND = 1 << 40
 """`BlockTask.shift` of unordered blocks: every column counts as before v."""
@@ -208,6 +210,26 @@ class TaskCount(NamedTuple):
     probes: int
     max_collision: int = 0
     seconds: float = 0.0
+
+
+class Places(NamedTuple):
+    """A batch of triangles, as positions in a task's blocks.
+
+    Attributes
+    ----------
+    row : array of int32
+        Row u of the index and of the table.
+    uv, uw, vw : array of int64
+        Positions of the three edges in the columns of index, table and stream.
+    wedges : int
+        Wedges that were not those of earlier batches, as in `TaskCount`.
+    """
+
+    row: Array
+    uv: Array
+    uw: Array
+    vw: Array
+    wedges: int
 
 
 def send_from_device_to_device() -> None:

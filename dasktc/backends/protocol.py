@@ -6,7 +6,7 @@ no GPU library. This module imports neither Numba nor CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from types import ModuleType
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.bit_matrix import SmallKeys
 from dasktc.backends.block_facts import ColumnFacts, Hash, RowFacts, VertexFacts
-from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.csr import BlockTask, OrientedCSR, Places, TaskCount
 from dasktc.backends.edge_sample import Colours
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.wedge_sample import Strata
@@ -464,6 +464,8 @@ class Backend:
         them itself.
     listing : callable (task, limit) -> array
         The first triangles of a task, as `backends.cpu.visit.listing` returns them.
+    batches : callable (task, size) -> iterator of Places
+        Every triangle of a task once, at most `size` at a time, as `backends.cpu.batches.batches` yields them.
     peel : Peel
         Peels a graph by degrees and by supports.
     add_ends : callable (block, values, at_row, at_column)
@@ -521,6 +523,7 @@ class Backend:
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
+    batches: Callable[[BlockTask, int], Iterator[Places]]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     cliques: Callable[[BlockTask, int], tuple[int, int, int]]
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]

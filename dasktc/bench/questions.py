@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dasktc.answers.frames import array_module
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
 from dasktc.bench.others import missing, whole_triangles
@@ -224,17 +225,12 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
     # Of larger graphs, and on a device, cliques of four would take longer than all other questions.
     small = backend == "cpu" and graph.edges <= SLOW_EDGES
-    surveys = {}
-    if backend == "cpu":  # they visit triangles there
-        labels = pd.Series(np.arange(graph.vertices) % LABELS, graph.measures(frame="pandas").index)
-        surveys = {
-            "triangle_types(3)": Question(
-                lambda: graph.triangle_types(labels), lambda types: int(types["triangles"].sum())
-            ),
-            "survey()": Question(lambda: graph.survey(_sums_of_labels), lambda counts: int(counts.sum())),
-        }
+    labels = pd.Series(np.arange(graph.vertices) % LABELS, graph.measures(frame="pandas").index)
     return {
-        **surveys,
+        "triangle_types(3)": Question(
+            lambda: graph.triangle_types(labels), lambda types: int(types["triangles"].sum())
+        ),
+        "survey()": Question(lambda: graph.survey(_sums_of_labels), lambda counts: int(counts.sum())),
         "count": Question(count, int),
         "triangles()": Question(anew(graph.triangles), lambda answer: int(answer.sum()) // 3),
         "clustering()": Question(anew(graph.clustering), lambda answer: _of_clustering(_on_host(answer), degree)),
@@ -247,7 +243,8 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
 def _sums_of_labels(batch: dict[str, Array]) -> Array:
     """Count the triangles of a batch by the sum of their labels."""
-    return np.bincount(sum(batch[role] % LABELS for role in "uvw"), minlength=3 * LABELS - 2)
+    sums = sum(batch[role] % LABELS for role in "uvw")
+    return array_module(sums).bincount(sums, minlength=3 * LABELS - 2)
 
 
 def _on_host(column: Any) -> Array:

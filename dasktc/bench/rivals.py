@@ -1,12 +1,13 @@
 """Other GPU programs that count triangles, run on the same graphs in turns with dasktc: `dasktc bench gpu --rival`.
 
 The programs are the user's builds. An adapter says how one takes a graph and what it prints, as its own pages and
-sources say; both are pure functions, so that they are tested without a GPU. A program of an unknown name gets the path
-of a text edge list and prints the number of triangles.
+sources say and builds on an H200 showed; both are pure functions, so that they are tested without a GPU. A program of
+an unknown name gets the path of a text edge list and prints the number of triangles.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -21,6 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv
 
 from dasktc.api.count import build
 from dasktc.backends.csr import on_host
@@ -34,6 +37,8 @@ __all__ = ["ADAPTERS", "Adapter", "Answer", "Rival", "Rows", "generic", "read_ri
 
 SECONDS = 600
 """That one run of a program may take."""
+LOADED = {"CUDA_MODULE_LOADING": "EAGER"}
+"""Kernels are loaded when a program starts, since most time their first launch."""
 WALL = "wall time of the process, its reading included"
 Array = Any
 
@@ -62,9 +67,9 @@ class Rows(NamedTuple):
         first, second = (
             (np.concatenate([u, v]), np.concatenate([v, u])) if both else (np.minimum(u, v), np.maximum(u, v))
         )
-        order = np.lexsort((second, first))
         lengths = np.bincount(first, minlength=len(self.offsets) - 1)
-        return Rows(np.concatenate([[0], np.cumsum(lengths)]).astype("int64"), second[order].astype("int32"))
+        keys = np.sort(first.astype("int64") << 32 | second)
+        return Rows(np.concatenate([[0], np.cumsum(lengths)]).astype("int64"), keys.astype("int32"))
 
 
 class Answer(NamedTuple):
@@ -132,12 +137,8 @@ def _write_tricore(rows: Rows, folder: Path) -> list[str]:
 
 def _write_lstc(rows: Rows, folder: Path) -> list[str]:
     path = folder / "graph.csr"
-    with open(path, "w", encoding="ascii") as file:
-        sizes = len(rows.offsets) - 1, len(rows.columns), len(rows.offsets), len(rows.columns)
-        file.write(" ".join(map(str, sizes)) + "\n")
-        for array in rows:
-            array.tofile(file, sep=" ")
-            file.write("\n")
+    sizes = len(rows.offsets) - 1, len(rows.columns), len(rows.offsets), len(rows.columns)
+    _write_lines(path, np.concatenate([np.array(sizes), *rows]))
     return [str(path)]
 
 
@@ -160,11 +161,14 @@ def _write_grouptc(algorithm: str, rows: Rows, folder: Path) -> list[str]:
 
 def _write_text(rows: Rows, folder: Path) -> list[str]:
     path = folder / "edges.txt"
-    with open(path, "w", encoding="ascii") as file:
-        for begin in range(0, len(rows.columns), 1 << 20):
-            part = slice(begin, begin + (1 << 20))
-            np.savetxt(file, np.stack([rows.sources[part], rows.columns[part]], axis=1), fmt="%d")
+    _write_lines(path, rows.sources, rows.columns)
     return [str(path)]
+
+
+def _write_lines(path: Path, *columns: Array) -> None:
+    """Write a line of text for each place in arrays of integers."""
+    table = pa.table(list(columns), names=list(map(str, range(len(columns)))))
+    csv.write_csv(table, path, csv.WriteOptions(include_header=False, delimiter=" "))
 
 
 def _fields(text: str) -> Answer | None:
@@ -177,9 +181,9 @@ def _fields(text: str) -> Answer | None:
 
 
 def _labelled(count: str, seconds: str, text: str) -> Answer | None:
-    """The last number of triangles and the median of the seconds, by the words before them."""
+    """The last number of triangles and its seconds, by the words before them: what is counted first starts a device."""
     counts, times = (re.findall(pattern, text) for pattern in (count, seconds))
-    return Answer(int(counts[-1]), median(map(float, times))) if counts and times else None
+    return Answer(int(counts[-1]), float(times[-1])) if counts and times else None
 
 
 def _last_number(text: str) -> Answer | None:
@@ -216,12 +220,13 @@ ADAPTERS = {
     "TriCore": Adapter(
         '"TriCore: Parallel Triangle Counting on GPUs", SC 2018, https://github.com/huyang1988/TC',
         "degree", _write_tricore, partial(_labelled, r"total count (\d+)", r"total time\s+([\d.e+-]+) seconds"),
-        "its own clock, edges streamed to the device included",
+        "its own clock of the second of two counts, copies to the device included",
     ),
     "LSTC": Adapter(
         '"LSTC: Large-Scale Triangle Counting on Single GPU", ICPE 2026, doi:10.1145/3777884.3797002, https://github.com/KishantLab/TriangleCount',
         "degree", _write_lstc, partial(_labelled, r"Triangle : (\d+)", r"total_time : ([\d.]+)"),
-        "median of 3 counts between events; its source leaves out rows of fewer than 3 entries",
+        "its third count, between events; build src/WithoutPartition/ShareKernelTCV62_update_v1.cu, as "
+        "Final_result/WithoutPartition/Triangle_count_final.cu leaves out rows of fewer than 3 entries",
     ),
     "GroupTC": _grouptc("GroupTC-BS"),
     "GroupTC-BS": _grouptc("GroupTC-BS"),
@@ -336,8 +341,9 @@ def _run(rival: Rival, arguments: list[str]) -> Answer:
     start = time.perf_counter()
     try:
         process = subprocess.run(
-            [*rival.words, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS, errors="replace"
-        )
+            [*rival.words, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS, errors="replace",
+            env=os.environ | LOADED,
+        )  # fmt: skip
     except (subprocess.TimeoutExpired, OSError) as error:
         reason = f"took more than {SECONDS} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
         raise DasktcError(f"{rival.name} has no answer: {reason}") from error

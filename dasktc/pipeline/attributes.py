@@ -21,7 +21,7 @@ from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
 from dasktc.options import AttributeOptions, format_size
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
-from dasktc.pipeline.columns import over_blocks, read_rows, refuse_lost_rows
+from dasktc.pipeline.columns import ids_on_host, over_blocks, read_rows, refuse_lost_rows
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages import attributes
@@ -123,7 +123,7 @@ def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], opt
 
 def _differing_weights(executor: Executor, prepared: Prepared, clash: tuple[int, int, float, float]) -> InputError:
     source, target, *weights = clash
-    call = _caller_ids, prepared.vertices, prepared.graph.order.whole, [source, target]
+    call = _caller_ids, *ids_on_host(executor, prepared), [source, target]
     (ends,) = executor.gather([executor.submit(STAGE, *call)])
     if prepared.source.labels is not None:
         ends = prepared.source.labels.of(ends)

@@ -9,17 +9,22 @@ Within `--memory` parts are read in chunks, and the rows of a block come in rang
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from dasktc.backends import Backend
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import CPU, Executor
 from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.source import Source
+from dasktc.options import Ids
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes import choose as choose_plane
@@ -39,11 +44,12 @@ from dasktc.pipeline.stages.columns import (
     values_of_block,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.orient import inverse
 from dasktc.planning.grid import Axis
 from dasktc.wording import advice, option, plural
 
-__all__ = ["edge_column", "over_blocks", "read_rows", "refuse_lost_rows", "refuse_shards"]
+__all__ = ["edge_column", "ids_on_host", "over_blocks", "read_rows", "refuse_lost_rows", "refuse_shards"]
 
 STAGE = "columns"
 DEALT_BYTES = 200
@@ -87,9 +93,8 @@ def edge_column(
         texts = executor.gather(executor.map(STAGE, distinct_texts, list(frames)))
         categories = categories_of(text for part_texts in texts for text in part_texts)
     values = partial(encoded, dtype=dtype, categories=categories)
-    order, vertices = prepared.graph.order.whole, prepared.vertices
     function = partial(_values_and_rows, dtype=dtype, repeats=repeats, name=name)
-    handles, rows = over_blocks(executor, prepared, blocks, frames, values, function, vertices, order)
+    handles, rows = over_blocks(executor, prepared, blocks, frames, values, function, *ids_on_host(executor, prepared))
     refuse_lost_rows(prepared, sum(rows))
     return Column(dtype, categories, handles)
 
@@ -165,18 +170,20 @@ def over_blocks(
         Of each block and range.
     """
     partition, answers, places = prepared.partition, answers_of(executor), sorted(blocks)
+    vertices, order = ids_on_host(executor, prepared)
     layout = partition.layout if isinstance(partition, GridPartition) else None
     sources = _ranges(executor, prepared)
     deal = Deal(shift_of(prepared.plan.vertices), layout, len(places), tuple(sources))
     spans = list(pairwise([*sources, prepared.plan.vertices]))
-    place = executor.submit(STAGE, inverse, prepared.graph.order.whole, CPU)
-    slices = executor.map(STAGE, candidates, frames, prepared.vertices, place, deal, values)
+    place = executor.submit(STAGE, inverse, order, CPU)
+    slices = executor.map(STAGE, candidates, frames, vertices, place, deal, values)
     shares = iter(executor.transpose(STAGE, slices, len(places) * len(spans)))
     calls = [(blocks[block], next(shares), deal.shift, span, *args) for block in places for span in spans]
-    arrays, facts = answers.measured(STAGE, function, calls, [None] * len(calls))
+    arrays, facts = answers.measured(STAGE, partial(_of_host, function, executor.backend), calls, [None] * len(calls))
     calls.clear()
     parts = [arrays[first : first + len(spans)] for first in range(0, len(arrays), len(spans))]
-    handles = [ranges[0] if len(ranges) == 1 else executor.submit(STAGE, _joined, ranges) for ranges in parts]
+    join = partial(executor.submit, STAGE, _joined)
+    handles = [ranges[0] if len(ranges) == 1 else join(ranges, executor.backend) for ranges in parts]
     executor.wait(handles)
     return dict(zip(places, handles, strict=True)), facts
 
@@ -209,5 +216,28 @@ def _values_and_rows(*args: Any, **options: Any) -> Measured:
     return Measured(*values_of_block(block, shares, shift, sources, vertices=vertices, order=order, **options))
 
 
-def _joined(arrays: list[Any]) -> Any:
-    return np.concatenate(arrays, axis=-1)
+def _joined(arrays: list[Any], backend: Backend) -> Any:
+    return backend.array.concatenate(arrays, axis=-1)
+
+
+# rows are dealt and combined on the host; what a block keeps lies where its arrays do
+
+
+def ids_on_host(executor: Executor, prepared: Prepared) -> tuple[Any, Any]:
+    """Return handles of the map of the vertices, and of the dense id of each id of the blocks, for the host."""
+    vertices, order = prepared.vertices, prepared.graph.order.whole
+    if executor.backend.on_device:
+        vertices = executor.submit(STAGE, _map_on_host, vertices, prepared.source.ids)
+        order = executor.submit(STAGE, on_host, order)
+    return vertices, order
+
+
+def _map_on_host(vertices: VertexMap, ids: Ids) -> VertexMap:
+    return map_of([vertices.external(np.arange(vertices.size))], ids, CPU)
+
+
+def _of_host(function: Callable[..., Measured], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:
+    """Call a function with a block on the host, and put the array that it returns where the block is."""
+    offsets, columns, members = map(on_host, (block.offsets, block.columns, block.members))
+    result = function(replace(block, offsets=offsets, columns=columns, members=members), *args)
+    return Measured(backend.array.asarray(result.value), result.facts)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends.csr import on_host
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 
@@ -35,9 +36,13 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Convert a result to the type in which it is added: integers become Python's, or int64 in arrays."""
+    """Convert a result to the type in which it is added, on the host: integers become Python's, or int64 in arrays."""
     if isinstance(value, Mapping):
         return {key: _number(entry) for key, entry in value.items()}
+    if hasattr(value, "groupby"):
+        value = value.to_pandas() if hasattr(value, "to_pandas") else value  # of cuDF
+    elif hasattr(value, "dtype"):
+        value = on_host(value)
     if isinstance(value, np.ndarray) and value.ndim:
         return _wide(value)
     if isinstance(value, np.generic | np.ndarray):

@@ -2,15 +2,16 @@
 
 A survey runs the counting tasks of a graph's plan with another output, as a count does: a few in flight, on the workers
 that hold their blocks, again where a worker died. A task visits its triangles in batches of bounded size
-(`backends.cpu.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
-folded result of a task travels. The wedges of all tasks are checked as in a count, and the number of triangles must
-agree with every other count of the graph. After Steil et al., "TriPoll: Computing surveys of triangles in massive-scale
-temporal graphs with metadata", SC'21, where a function is called with one triangle at a time.
+(`Backend.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
+folded result of a task travels. Questions with a kernel of their own on the CPU are surveys on a GPU. The wedges of all
+tasks are checked as in a count, and the number of triangles must agree with every other count of the graph. After Steil
+et al., "TriPoll: Computing surveys of triangles in massive-scale temporal graphs with metadata", SC'21, where a
+function is called with one triangle at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dasktc.answers.edge_support import VISITED
-from dasktc.backends import ON_DEVICE
+from dasktc.answers.frames import array_module, backend_of
+from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
@@ -33,16 +35,19 @@ from dasktc.pipeline.stages.shards import largest
 from dasktc.planning.memory_model import task_bytes
 from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import whole_vector
-from dasktc.wording import advice, option
+from dasktc.wording import advice
 
 __all__ = [
     "Batch",
     "TaskArrays",
     "Visitor",
+    "batch_size",
+    "by_kernel_or_batches",
     "edge_columns",
+    "in_batches",
     "memory_beside",
+    "on_device",
     "over_tasks",
-    "refuse_on_device",
     "survey",
 ]
 
@@ -51,9 +56,15 @@ Batch = dict[str, Array]
 """Arrays of a batch's triangles by name."""
 BATCH = 1 << 16
 """Most triangles of a batch, where no row of a block is longer: so many stay in a cache."""
+BATCH_ON_DEVICE, LEAST_ON_DEVICE = 1 << 25, 1 << 12
+"""Most triangles of a batch on a GPU, whose launches and waits then take little time; and the least, for memory."""
+EDGE_BYTES_ON_DEVICE = 24
+"""Bytes of an edge there while the triangles of each are counted, and these numbers added up."""
 TRIANGLE_BYTES = 150
 """Bytes of a triangle beside its columns: positions, numbers, and what a function of some array operations takes."""
 ROLES, PAIRS = "uvw", ("uv", "uw", "vw")
+NUMBERS = ""
+"""Name of the vertices' numbers, which batches have as "u", "v" and "w"."""
 
 
 class TaskArrays(NamedTuple):
@@ -72,14 +83,15 @@ class TaskArrays(NamedTuple):
 
     def of_ends(self, task: BlockTask, number: int) -> list[Array]:
         """Entries of a vector for the rows of a task's index, its columns, and the columns of its table."""
-        index, table = task.index, task.table
+        index, table, vector = task.index, task.table, self.vectors[number]
+        xp = array_module(table.columns)
         ids = (
-            index.row_ids(np.arange(index.rows)),
-            index.column_ids(np.arange(task.stream.rows)),
-            table.column_ids(np.arange(1 + int(table.columns.max(initial=-1)))),
+            index.row_ids(xp.arange(index.rows)),
+            index.column_ids(xp.arange(task.stream.rows)),
+            table.column_ids(xp.arange(1 + int(table.columns.max()) if table.edges else 0)),
         )
         # a block may have one more row, without edges
-        return [self.vectors[number].take(of_role, mode="clip") for of_role in ids]
+        return [vector.take(xp.minimum(of_role, len(vector) - 1)) for of_role in ids]
 
 
 class Visitor(Protocol):
@@ -95,14 +107,14 @@ class Visitor(Protocol):
 
 @dataclass(frozen=True)
 class Survey:
-    """The visitor that calls a function of the caller with batches.
+    """The visitor that calls a function with batches.
 
     Attributes
     ----------
     function : callable (dict of str to array) -> object
     fold : Fold
     vertices, edges : tuple of str
-        Names of the columns; the first vector is that of the vertices' numbers.
+        Names of the columns; the first one may be NUMBERS.
     size : int
         Most triangles of a batch.
     """
@@ -115,25 +127,28 @@ class Survey:
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
         """Call the function with the triangles of a task."""
-        from dasktc.backends.cpu.batches import batches  # loads Numba: only when needed
-
-        numbers, *others = [arrays.of_ends(task, number) for number in range(len(arrays.vectors))]
-        numbers = [of_role.astype(np.int64) for of_role in numbers]
+        vectors = [arrays.of_ends(task, number) for number in range(len(arrays.vectors))]
+        if NUMBERS in self.vertices:  # of 32 bits where they fit
+            vectors[0] = [of_role.astype("int64") for of_role in vectors[0]]
         columns, thirds = task.index.columns, task.stream.columns
         result, triangles, wedges = self.fold.start(), 0, 0
-        for row, uv, uw, vw, begun in batches(task, self.size):
+        for row, uv, uw, vw, begun in backend_of(columns).batches(task, self.size):
             wedges += begun
             if not len(row):
                 continue
-            ends = row, columns.take(uv), thirds.take(vw)
-            batch = {role: of_role.take(at) for role, of_role, at in zip(ROLES, numbers, ends, strict=True)}
-            for name, of_roles in zip(self.vertices, others, strict=True):
-                batch |= {f"{name}_{r}": of.take(at) for r, of, at in zip(ROLES, of_roles, ends, strict=True)}
+            batch: Batch = {}
+            ends = (row, columns.take(uv), thirds.take(vw)) if vectors else ()
+            for name, of_roles in zip(self.vertices, vectors, strict=True):
+                batch |= {_key(name, r): of.take(at) for r, of, at in zip(ROLES, of_roles, ends, strict=True)}
             for name, values in zip(self.edges, arrays.edges, strict=True):
-                batch |= {f"{name}_{p}": of.take(at) for p, of, at in zip(PAIRS, values, (uv, uw, vw), strict=True)}
+                batch |= {_key(name, p): of.take(at) for p, of, at in zip(PAIRS, values, (uv, uw, vw), strict=True)}
             result = self.fold.add(result, self.function(batch))
             triangles += len(row)
         return result, triangles, wedges
+
+
+def _key(name: str, suffix: str) -> str:
+    return f"{name}_{suffix}" if name else suffix
 
 
 def survey(
@@ -148,29 +163,88 @@ def survey(
     if not callable(function):
         raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
     vertices, edges = _kept(graph, columns)
-    refuse_on_device(graph)
     numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
-    columns_read = [numbers, *vertices.values()], [*edges.values()]
-    size, nbytes = _batch(graph, *columns_read)
-    visitor, result = Survey(function, fold, tuple(vertices), tuple(edges), size), fold.start()
-    for value in over_tasks(graph, "survey", visitor, *columns_read, nbytes, progress):
+    vertices = {NUMBERS: numbers, **vertices}
+    result = fold.start()
+    for value in in_batches(graph, "survey", function, fold, vertices, edges, progress):
         result = fold.combine([result, value])
     if result is None and fold is SUM:  # there is no triangle: the function makes a zero of its kind
-        empty: Batch = {role: np.empty(0, np.int64) for role in ROLES}
+        empty, xp = Batch(), get_backend(graph.options.chosen_backend).array
         for kept, suffixes in ((vertices, ROLES), (edges, PAIRS)):
-            empty |= {f"{name}_{s}": np.empty(0, of.dtype) for name, of in kept.items() for s in suffixes}
+            empty |= {_key(name, suffix): xp.empty(0, of.dtype) for name, of in kept.items() for suffix in suffixes}
         return fold.alone(function(empty))
     return result
 
 
-def _batch(graph: CountingContext, vertices: list[Column], edges: list[Column]) -> tuple[int, int]:
-    """Return the most triangles of a batch that fits a task's memory, and the bytes that it takes."""
-    executor, outward = graph.executor, graph.prepared.graph.out_degree
-    longest = max(executor.gather(outward.map(executor, "survey", largest)), default=0)
-    each = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
-    _, memory = memory_beside(graph, "survey", vertices, edges, each * (longest + 1))
-    size = max(longest, min(BATCH, memory // each - 1))
-    return size, each * (size + 1)
+def in_batches(
+    graph: CountingContext,
+    question: str,
+    function: Callable[[Batch], Any],
+    fold: Fold[Any],
+    vertices: Mapping[str, Column],
+    edges: Mapping[str, Column],
+    progress: Progress | None = None,
+) -> Generator[Any]:
+    """Call a function with batches of all triangles, where the blocks are, and yield each task's folded results.
+
+    Parameters, beyond those of `over_tasks`
+    ----------------------------------------
+    function : callable (dict of str to array) -> object
+    fold : Fold
+        Of what the function returns.
+    vertices, edges : mapping of str to Column
+        By the names that they have in batches.
+    """
+    columns = [*vertices.values()], [*edges.values()]
+    size, nbytes = batch_size(graph, question, *columns)
+    visitor = Survey(function, fold, tuple(vertices), tuple(edges), size)
+    yield from over_tasks(graph, question, visitor, *columns, nbytes, progress)
+
+
+def by_kernel_or_batches(
+    graph: CountingContext,
+    question: str,
+    visitor: Visitor,
+    nbytes: int,
+    function: Callable[[Batch], Any],
+    vertices: Mapping[str, Column],
+    edges: Mapping[str, Column],
+    progress: Progress | None = None,
+) -> Generator[Any]:
+    """Yield the results of tasks: a visitor's on the CPU, which takes `nbytes`; on a GPU those of batches' function."""
+    if on_device(graph):
+        return in_batches(graph, question, function, visitor.fold, vertices, edges, progress)
+    return over_tasks(graph, question, visitor, [*vertices.values()], [*edges.values()], nbytes, progress)
+
+
+def batch_size(
+    graph: CountingContext, question: str, vertices: list[Column], edges: list[Column], beside: int = 0
+) -> tuple[int, int]:
+    """Return the most triangles of a batch that fits a task's memory, and the bytes that a visit takes.
+
+    Parameters
+    ----------
+    graph, question, vertices, edges
+        As for `memory_beside`.
+    beside : int
+        Bytes of a visit beside its batch.
+    """
+    width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
+    if on_device(graph):
+        least, most = LEAST_ON_DEVICE, BATCH_ON_DEVICE
+        beside += EDGE_BYTES_ON_DEVICE * -(-int(graph.prepared.sizes.edges.max()) // graph.plan.splits)
+    else:
+        executor, outward = graph.executor, graph.prepared.graph.out_degree
+        least = max(executor.gather(outward.map(executor, question, largest)), default=0)
+        most = BATCH
+    _, memory = memory_beside(graph, question, vertices, edges, beside + width * (least + 1))
+    size = max(least, min(most, (memory - beside) // width - 1))
+    return size, beside + width * (size + 1)
+
+
+def on_device(graph: CountingContext) -> bool:
+    """Whether a GPU has the blocks of a graph."""
+    return graph.options.chosen_backend in ON_DEVICE
 
 
 def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
@@ -243,7 +317,7 @@ def over_tasks(
     tell_scheduler(report, executor)
     kept, _ = memory_beside(graph, question, vertices, edges, nbytes)
     executor.store.set_task_memory(kept + nbytes, plan.memory)
-    work, records = jobs(plan, VISITED, "cpu"), list[Record]()
+    work, records = jobs(plan, VISITED, graph.options.chosen_backend), list[Record]()
     vectors = [column.values for column in vertices]
     calls = (
         (
@@ -264,15 +338,6 @@ def over_tasks(
             yield result
     check(records, plan, graph.prepared.wedges)
     graph.counted.agree(sum(record.count.triangles for record in records))
-
-
-def refuse_on_device(graph: CountingContext) -> None:
-    """Refuse (InputError) a graph whose blocks a GPU has."""
-    if graph.options.chosen_backend in ON_DEVICE:
-        raise InputError(
-            f"{option('backend', graph.options.chosen_backend)} has the blocks of this graph on a GPU: surveys visit "
-            f"triangles on the CPU; prepare it with {advice(backend='cpu')}"
-        )
 
 
 def _visited(

@@ -9,10 +9,12 @@ The kernel is `backends.cpu.times`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dasktc.answers.frames import array_module
 from dasktc.backends.cpu.sizes import times_bytes
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
@@ -20,7 +22,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 from dasktc.executors.progress.tracker import Progress
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import TaskArrays, edge_columns, over_tasks
+from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
 from dasktc.summary import Rows, Summarised
 
 if TYPE_CHECKING:
@@ -61,7 +63,10 @@ class TemporalTriangles(Summarised):
 
 @dataclass(frozen=True)
 class TimeCounts:
-    """The visitor that counts triangles by the bit lengths of their times, and behind those the ones in the window."""
+    """The visitor that counts triangles by the bit lengths of their times, and behind those the ones in the window.
+
+    On the CPU.
+    """
 
     window: int
     fold: ClassVar[Fold[Any]] = SUM
@@ -73,6 +78,20 @@ class TimeCounts:
         ((of_index, of_table, of_stream),) = arrays.edges
         counts, within, wedges = time_counts(task, (of_index, of_table, of_stream), self.window)
         return np.append(counts, within), int(counts.sum()), wedges
+
+
+def _times_of_batch(batch: Batch, window: int, bins: int) -> Array:
+    """Count triangles as `TimeCounts` does."""
+    a, b, c = batch.values()
+    xp = array_module(a)
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    first, second, third = xp.minimum(low, c), xp.minimum(xp.maximum(low, c), high), xp.maximum(high, c)
+    # they may be 2^64 - 1 apart
+    opening, closing = ((later.view("uint64") - first.view("uint64")) for later in (second, third))
+    powers = xp.asarray(1 << np.arange(bins - 1, dtype=np.uint64))
+    places = powers.searchsorted(opening, side="right") * bins + powers.searchsorted(closing, side="right")
+    counts = xp.bincount(places, minlength=bins * bins)
+    return xp.concatenate([counts, (closing <= np.uint64(window)).sum(keepdims=True)])
 
 
 def temporal_triangles(
@@ -94,8 +113,9 @@ def temporal_triangles(
         raise InputError(f"window={shown(window)} is no time: give an integer from 0, in the unit of {shown(time)}")
     window = None if window is None else int(window)
     visitor, sums = TimeCounts(window or 0), np.zeros(BINS * BINS + 1, np.int64)
-    nbytes = times_bytes(int(graph.prepared.sizes.columns.max()))
-    for of_task in over_tasks(graph, "temporal triangles", visitor, [], [column], nbytes, progress):
+    function = partial(_times_of_batch, window=window or 0, bins=BINS)
+    nbytes, times = times_bytes(int(graph.prepared.sizes.columns.max())), {"time": column}
+    for of_task in by_kernel_or_batches(graph, "temporal triangles", visitor, nbytes, function, {}, times, progress):
         sums = SUM.combine([sums, of_task])
     *counts, within = sums.tolist()
     least = [0, *(1 << exponent for exponent in range(BINS - 1))]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dasktc.answers.frames import array_module
 from dasktc.backends.cpu.sizes import edge_values_bytes
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
@@ -25,7 +26,7 @@ from dasktc.pipeline.stages.attributes import AGAINST, ALONG
 from dasktc.pipeline.stages.columns import Column
 from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import TaskArrays, over_tasks
+from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches
 from dasktc.questions.weighted_clustering import attributes_of
 from dasktc.wording import advice
 
@@ -43,7 +44,7 @@ OPEN = {"oo": "021D", "ii": "021U", "io": "021C", "im": "111D", "mo": "111U", "m
 
 @dataclass(frozen=True)
 class DirectionCounts:
-    """The visitor that counts triangles by the directions of their edges."""
+    """The visitor that counts triangles by the directions of their edges, on the CPU."""
 
     fold: ClassVar[Fold[Any]] = SUM
 
@@ -56,6 +57,15 @@ class DirectionCounts:
         return counts, int(counts.sum()), wedges
 
 
+def _codes_of_batch(batch: Batch) -> Array:
+    """Count triangles by the directions of their edges."""
+    codes = batch["directions_uv"].astype("int32")
+    for pair in ("uw", "vw"):
+        codes <<= 2
+        codes |= batch[f"directions_{pair}"]
+    return array_module(codes).bincount(codes, minlength=64)
+
+
 def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     """Count the vertex triples by type; see `Graph.triad_census`."""
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
@@ -64,7 +74,10 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
     directions, counts = Column("uint8", None, data.directions), np.zeros(64, np.int64)
     nbytes = edge_values_bytes(int(sizes.edges.max()), int(sizes.columns.max()))
-    for task_counts in over_tasks(graph, "triad census", DirectionCounts(), [], [directions], nbytes):
+    columns = {"directions": directions}
+    for task_counts in by_kernel_or_batches(
+        graph, "triad census", DirectionCounts(), nbytes, _codes_of_batch, {}, columns
+    ):
         counts = SUM.combine([counts, task_counts])
     facts = graph.executor.gather([graph.executor.submit("triads", _facts, data.neighbours)])
     pairs, single_arcs, mutual = facts[0]

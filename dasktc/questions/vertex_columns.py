@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.answers.frames import dense_ids, external_ids, given_ids
+from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import values_of
@@ -92,5 +94,9 @@ def _column(graph: CountingContext, values: Any, rows: Array, dense: Array, name
         categories = categories_of(array)
         array = codes_of(array, categories)
     order = whole_vector(graph, name, graph.prepared.graph.order)
-    handle = graph.answers.submit_replicated("columns", placed, array[rows], dense, order)
+    handle = graph.answers.submit_replicated("columns", _placed, array[rows], dense, order, graph.executor.backend)
     return Column(array.dtype.name, categories, handle)
+
+
+def _placed(values: Array, dense: Array, order: Array, backend: Backend) -> Array:
+    return backend.array.asarray(placed(values, dense, on_host(order)))

@@ -10,7 +10,8 @@ weights, s is the sum over an edge's directions of the cube roots of its weights
 number of its directions. These are NetworkX's definitions, and its numbers within rounding.
 
 Tasks add the products of their triangles at the vertices of their blocks' sides; sums of tasks are added up where they
-are, in an order that depends on the plan alone (`sums.IN_ORDER`), so that coefficients are reproducible.
+are, in an order that depends on the plan alone (`sums.IN_ORDER`), so that coefficients are reproducible. On a GPU the
+products of a task are added in any order: with weights, the last digits may differ from one call to the next.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.answers.frames import frame_kind
+from dasktc.answers.frames import array_module, backend_of, frame_kind
 from dasktc.answers.vertex_frames import reals, refuse_series, vertex_answer
+from dasktc.backends import Backend
 from dasktc.backends.cpu.sizes import edge_values_bytes
-from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
@@ -33,7 +35,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import IN_ORDER, added_in_order
-from dasktc.questions.survey import memory_beside
+from dasktc.questions.survey import batch_size, memory_beside, on_device
 from dasktc.wording import advice, option
 
 __all__ = ["attributes_of", "clustering"]
@@ -58,7 +60,7 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
     degrees = data.neighbours
     if degrees is None:
         degrees = executor.submit(STAGE, _degrees, oriented_graph.out_degree.whole, oriented_graph.in_degree.whole)
-    coefficients = executor.submit(STAGE, _coefficients, list(sums.values()), numberings, degrees)
+    coefficients = executor.submit(STAGE, _coefficients, list(sums.values()), numberings, degrees, executor.backend)
     values = Sharded(oriented_graph.order.starts, [coefficients])
     return vertex_answer(graph, [values], {"clustering": reals}, kind, vertices)
 
@@ -96,13 +98,13 @@ def _values(graph: CountingContext, data: EdgeAttributes, weight: str | None) ->
 
 
 def _numbers_of_directions(directions: Array) -> Array:
-    return 1.0 + (directions == ALONG | AGAINST)
+    return (directions == ALONG | AGAINST) + 1.0
 
 
 def _is_finite(roots: Array) -> bool:
     """Whether a product of three roots is finite."""
     with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.abs(roots).max(initial=0) ** 3))
+        return not len(roots) or bool(np.isfinite(np.float64(abs(roots).max()) ** 3))
 
 
 # sums of triangles
@@ -133,19 +135,23 @@ def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
     if not graph.edges:
         return {}
     plan, (edges, rows, columns) = graph.plan, graph.prepared.sizes
-    nbytes = edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max())))
+    nbytes, size = edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max()))), 0
+    if on_device(graph):
+        size, nbytes = batch_size(graph, STAGE, [], [values], nbytes)
     kept, _ = memory_beside(graph, STAGE, [], [values], nbytes)
     nbytes += graph.answers.bytes_of_sums(8 * int(rows.sum() + columns.sum()), plan.workers)
     graph.executor.store.set_task_memory(min(plan.memory, kept + nbytes), plan.memory)
     numbers, calls = Counter[int](), list[tuple[Any, ...]]()
-    for job in jobs(plan, graph.options.chosen_kernel, "cpu"):
+    for job in jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend):
         places = job.triple.places
         index, table, _ = (plan.scheme.sides(plan.parts, place) for place in places)
         ends = index[0], index[1], table[1]
-        sizes = int(rows[places[0]]), int(columns[places[0]]), int(columns[places[1]])
-        sides = [(side, size, numbers[side]) for side, size in zip(ends, sizes, strict=True)]
+        lengths = int(rows[places[0]]), int(columns[places[0]]), int(columns[places[1]])
+        sides = [(side, length, numbers[side]) for side, length in zip(ends, lengths, strict=True)]
         numbers.update(set(ends))
-        calls.append((job, sides, *(graph.blocks[place] for place in places), *(values.values[p] for p in places)))
+        calls.append(
+            (job, sides, size, *(graph.blocks[place] for place in places), *(values.values[p] for p in places))
+        )
 
     def sides_of(job: Job) -> list[int]:
         return sorted({side for place in job.triple.places for side in plan.scheme.sides(plan.parts, place)})
@@ -158,18 +164,22 @@ def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
 def _visited(
     job: Job,
     sides: list[Side],
+    batch: int,
     index: OrientedCSR,
     table: OrientedCSR,
     stream: OrientedCSR,
     *values: Array,
 ) -> list[Any]:
     """Add up the products of a job, split by rows; return the sums of each distinct side, ascending, and a record."""
-    from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
-
-    sums, wedges = {side: np.zeros(size) for side, size, _ in sides}, 0
+    xp = array_module(index.columns)
+    sums, wedges = {side: xp.zeros(length) for side, length, _ in sides}, 0
     of_index, of_table, of_stream = map(aligned, values)
 
     def visit(task: BlockTask) -> tuple[list[Array], int]:
+        if xp is not np:
+            return _sums_of_batches(task, (of_index, of_table, of_stream), batch)
+        from dasktc.backends.cpu import edge_values  # loads Numba: only when needed
+
         return edge_values.sums(task, (of_index, of_table, of_stream))
 
     for role_sums, part_wedges in in_halves(visit, task_of(replace(job, cut="rows"), index, table, stream), job):
@@ -178,7 +188,24 @@ def _visited(
             sums[side][: len(addend)] += addend
     numbers = {side: number for side, _, number in sides}
     record = Record(job, TaskCount(0, wedges, probes=0), worker="")
-    return [*({(0, numbers[side]): sums[side]} for side in sorted(sums)), record]
+    return [*({(0, numbers[side]): on_host(sums[side])} for side in sorted(sums)), record]
+
+
+def _sums_of_batches(task: BlockTask, values: tuple[Array, Array, Array], size: int) -> tuple[list[Array], int]:
+    """Add up a task's products as `cpu.edge_values.sums` does, on a GPU, which adds those of a batch in any order."""
+    columns, thirds, xp = task.index.columns, task.table.columns, array_module(task.index.columns)
+    lengths = task.index.rows, task.stream.rows, 1 + int(thirds.max()) if task.table.edges else 0
+    sums, wedges = [xp.zeros(length) for length in lengths], 0
+    for row, *places, begun in backend_of(columns).batches(task, size):
+        wedges += begun
+        if not len(row):
+            continue
+        products = values[0].take(places[0])
+        for of_edges, edges in zip(values[1:], places[1:], strict=True):
+            products *= of_edges.take(edges)
+        for total, ends in zip(sums, (row, columns.take(places[0]), thirds.take(places[1])), strict=True):
+            total += xp.bincount(ends, weights=products, minlength=len(total))
+    return sums, wedges
 
 
 # coefficients
@@ -186,12 +213,12 @@ def _visited(
 
 def _degrees(out_degree: Array, in_degree: Array) -> Array:
     """Degrees as neighbours in both directions, of which an undirected graph has no others."""
-    degree = out_degree.astype(np.int64) + in_degree
+    degree = on_host(out_degree).astype(np.int64) + on_host(in_degree)
     return degree[None]
 
 
-def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array) -> Array:
-    """Divide the sums of vertices by the number of pairs of neighbours, or of arcs."""
+def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array, backend: Backend) -> Array:
+    """Divide the sums of vertices by the number of pairs of neighbours, or of arcs, on the host."""
     coefficients = np.zeros(neighbours.shape[1])
     while sums:
         side_sums, numbering = added_in_order(sums.pop(0)), numberings.pop(0)
@@ -200,12 +227,12 @@ def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array) -> 
             target = coefficients[first::stride][: len(side_sums)]  # a block may have one more row, without edges
             target += side_sums[: len(target)]
         else:
-            coefficients[numbering] += side_sums
+            coefficients[on_host(numbering)] += side_sums
     for first in range(0, len(coefficients), CHUNK):
         part = coefficients[first : first + CHUNK]
         with np.errstate(invalid="ignore", divide="ignore"):
             part[:] = np.where(part == 0, 0.0, part / _pairs(neighbours[:, first : first + CHUNK]))
-    return coefficients
+    return backend.array.asarray(coefficients)
 
 
 def _pairs(neighbours: Array) -> Array:

@@ -20,6 +20,7 @@ from msgspec.structs import asdict
 
 from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.block_facts import Hash, VertexFacts
+from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor, starmap
@@ -228,7 +229,7 @@ def open_blocks(
         As `fitted` returns them, with the backend chosen.
     progress : callable, optional
     attributes : bool
-        Also read weights and directions; the backend must then be the CPU's.
+        Also read weights and directions.
 
     Raises
     ------
@@ -443,9 +444,9 @@ def _open_attributes(
     folder, roots, directions, neighbours = archive.folder, dict[Block, Any](), dict[Block, Any](), None
     for place, block in archive.manifest.places.items():
         if block.roots is not None:
-            roots[place] = executor.submit("open", read_array, folder, block.roots)
+            roots[place] = executor.submit("open", read_array, folder, block.roots, executor.backend)
         if block.directions is not None:
-            directions[place] = executor.submit("open", _directions, folder, block.directions)
+            directions[place] = executor.submit("open", _directions, folder, block.directions, executor.backend)
     if record.neighbours is not None:
         degrees = prepared.graph.out_degree.whole, prepared.graph.in_degree.whole
         neighbours = executor.submit("open", _neighbours, folder, list(record.neighbours), *degrees)
@@ -453,9 +454,9 @@ def _open_attributes(
     return EdgeAttributes(record.weight, record.directed, record.largest, roots, directions, neighbours)
 
 
-def _directions(folder: str, stored: StoredArray[Any]) -> Array:
-    array = read_array(folder, stored)
-    if len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
+def _directions(folder: str, stored: StoredArray[Any], backend: Backend) -> Array:
+    array = read_array(folder, stored, backend)
+    if len(array) and not ALONG <= int(array.min()) <= int(array.max()) <= ALONG | AGAINST:
         raise damaged(joined(folder, stored.file), "a direction is none of an edge's")
     return array
 
@@ -465,6 +466,6 @@ def _neighbours(folder: str, arrays: list[StoredArray[Any]], *degrees: Array) ->
     vertices = neighbours.shape[1]
     if vertices and not 0 <= neighbours.min() <= neighbours.max() < vertices:
         raise damaged(url, f"a vertex of {vertices:,} has not so many neighbours")
-    if not np.array_equal(neighbours.sum(axis=0), sum(vector.astype("int64") for vector in degrees)):
+    if not np.array_equal(neighbours.sum(axis=0), sum(on_host(vector).astype("int64") for vector in degrees)):
         raise damaged(url, "its numbers of neighbours are not the degrees")
     return neighbours

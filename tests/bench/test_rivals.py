@@ -27,12 +27,14 @@ from dasktc.options import Options
 from tests.support.oracle import multigraphs, triangles
 
 SCRIPT = """
+import os
 import sys
 from array import array
 from configparser import ConfigParser
 from pathlib import Path
 
 kind, *arguments = sys.argv[1:]
+assert os.environ["CUDA_MODULE_LOADING"] == "EAGER", "its first launch would load the kernels"
 
 def numbers(path, code):
     found = array(code)
@@ -81,8 +83,7 @@ print({
     "TRUST": f"{arguments[0]},9,8,{count},0.002,0.5 ",
     "H-INDEX": f"{arguments[0]},9,8,{count},0.002,0.001,0.5,1 ",
     "TriCore": f"vert:9  edge: 8\\ntotal count {count}\\ntotal time  0.004 seconds\\ntotal count {count}\\n"
-               "total time  0.002 seconds\\ntotal count 0\\ntotal time  0.001 seconds\\n"
-               .replace("count 0", f"count {count}") + "merge average time of 5 round = 7",
+               "total time  0.002 seconds\\nmerge average time of 5 round = 7",
     "LSTC": 3 * f"\\nSearch : 0.001 sec Vertex : 9 Edge : 8 Triangle : {count}  Sum_result : 0.001 Sec, "
             "total_time : 0.002 Sec\\n" + "\\nTotal avg of 3 RUNS : 0.002 Sec",
     "text": f"9 vertices\\n{count:,}",

@@ -220,8 +220,6 @@ FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 3.0]})
         (FRAME.assign(w=[1, 2, np.inf]), dict(weight="w"), "row 2 of column 'w'.* holds inf"),
         (FRAME.assign(w=["a", "b", "c"]), dict(weight="w"), "weights are numbers"),
         (FRAME.assign(w=np.array([1, "b", 2], dtype=object)), dict(weight="w"), "row 1 of .* holds 'b'"),
-        (FRAME, dict(directed=True, backend="cuda"), "directed is given, but backend='cuda' has the blocks on a GPU"),
-        (FRAME, dict(weight="w", edge_columns=["w"], backend="cuda"), "weight and edge_columns are given, but"),
         (FRAME, dict(directed="yes"), "neither True nor False"),
         (FRAME, dict(weight="w", duplicates="max"), "choose one of sum, last"),
         (FRAME, dict(duplicates="sum"), "without a weight"),

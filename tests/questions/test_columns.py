@@ -288,7 +288,6 @@ REFUSED = {
     "sum": (pd.concat([FRAME, FRAME]), {"time": "sum"}, {}, "may reach 9.22e[+]18, more than int64"),
     "pairs": (([0, 1, 2], [1, 2, 0]), ["time"], {}, "edge_columns is given for builtins.tuple"),
     "generated": (dasktc.generate.kronecker(4), ["time"], {}, "which has no columns by name"),
-    "gpu": (FRAME, ["time"], dict(backend="cuda"), "edge_columns is given, but backend='cuda' has the blocks on a GPU"),
     "no frame": (FRAME, [], dict(vertices=[1, 2]), r"vertices=\[1, 2\] is no DataFrame"),
     "missing": (
         FRAME,

@@ -316,8 +316,6 @@ def test_weights_and_directions(tmp_path, client):
             elsewhere.save(tmp_path / str(number))
         again = dasktc.open_graph(tmp_path / str(number), threads=1)
         assert again.clustering(weight="w").to_dict() == opened.clustering(weight="w").to_dict()
-    with pytest.raises(InputError, match="weight and directed are given, but backend='cuda' has the blocks on a GPU"):
-        dasktc.open_graph(tmp_path / "graph", backend="cuda")
     with tuned(least_shards=3), pytest.raises(InputError, match="need vectors of all vertices"):
         dasktc.open_graph(tmp_path / "graph", memory="20MB")
     with pytest.raises(InputError, match=r"duplicates='sum' is given, .* is a saved graph"):

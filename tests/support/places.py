@@ -109,9 +109,7 @@ QUESTIONS = [
 ]
 SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
-COLUMNS = "the CPU visits triangles with weights, directions or columns"
 WHOLE = "weights, directions and columns of edges need vectors of all vertices"
-VISITED = "surveys visit triangles on the CPU"
 VECTORS = "needs vectors of all vertices in every task"
 WITH_COLUMNS = [question.call for question in QUESTIONS if question.keeps]
 REFUSED = {
@@ -125,8 +123,6 @@ REFUSED = {
     ("survey()", "vertices in shards"): VECTORS,
     ("triangle_types()", "vertices in shards"): VECTORS,
     **{(call, "vertices in shards"): WHOLE for call in WITH_COLUMNS},
-    **{(call, place): COLUMNS for call in WITH_COLUMNS for place in PLACES if "GPU" in place},
-    **{(call, place): VISITED for call in ("survey()", "triangle_types()") for place in PLACES if "GPU" in place},
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

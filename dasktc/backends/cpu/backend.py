@@ -18,6 +18,7 @@ from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
 from dasktc.backends.cpu import (
+    batches,
     buckets,
     cliques,
     edges,
@@ -150,6 +151,7 @@ BACKEND = Backend(
     support=_support,
     vertex_support=_vertex_support,
     listing=visit.listing,
+    batches=batches.batches,
     add_ends=visit.add_ends,
     cliques=cliques.count,
     peel=PEEL,

@@ -9,44 +9,23 @@ and the next batch goes on from there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from dasktc.backends.cpu.hub_tables import forget
 from dasktc.backends.cpu.intersect import Triple, columns_end, length, longest_row, triple, wedges_of
 from dasktc.backends.cpu.jit import Int32s, Int64s, Kernel
-from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.csr import BlockTask, Places
 
-__all__ = ["Places", "batches"]
+__all__ = ["batches"]
 
 U = np.uint64
 START = -1
 """Position of the edge in a row that has not begun."""
 
 
-class Places(NamedTuple):
-    """A batch of triangles, as positions in a task's blocks; the arrays are overwritten by the next batch.
-
-    Attributes
-    ----------
-    row : array of int32
-        Row u of the index and of the table.
-    uv, uw, vw : array of int64
-        Positions of the three edges in the columns of index, table and stream.
-    wedges : int
-        Wedges of the rows that were begun, as in `TaskCount`.
-    """
-
-    row: Array
-    uv: Array
-    uw: Array
-    vw: Array
-    wedges: int
-
-
 def batches(task: BlockTask, size: int) -> Iterator[Places]:
-    """Yield every triangle of a task once.
+    """Yield every triangle of a task once; the arrays are overwritten by the next batch.
 
     Parameters
     ----------

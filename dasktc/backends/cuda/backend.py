@@ -301,6 +301,7 @@ def backend(host: Backend) -> Backend:
         support=_support,
         vertex_support=_vertex_support,
         listing=lambda task, limit: device_visit.listing(device(), _typed(task), limit),
+        batches=lambda task, size: device_visit.batches(device(), _typed(task), size),
         add_ends=partial(device_visit.add_ends, cp),
         cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
         closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),

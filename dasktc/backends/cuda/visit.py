@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from dasktc.backends.cpu.splits import groups, share_of
-from dasktc.backends.csr import Array, BlockTask, OrientedCSR
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR, Places
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Device, describe, spread
 from dasktc.backends.cuda.sizes import ENDS
 
-__all__ = ["add_ends", "listing", "support"]
+__all__ = ["add_ends", "batches", "listing", "support"]
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
@@ -26,18 +27,59 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
 
 def listing(device: Device, task: BlockTask, limit: int) -> Array:
     """List the first triangles of a task on the device, row by row; the same ones as `backends.cpu.visit.listing`."""
+    xp, first = device.array, next(batches(device, task, max(1, limit)))
+    listed = xp.empty((min(limit, len(first.row)), 3), dtype="int32")
+    corners = first.row, task.index.columns.take(first.uv), task.table.columns.take(first.uw)
+    for number, corner in enumerate(corners):
+        listed[:, number] = corner[: len(listed)]
+    return listed
+
+
+def batches(device: Device, task: BlockTask, size: int) -> Iterator[Places]:
+    """Yield every triangle of a task once, in new arrays on the device, `size` at a time; as `cpu.batches.batches`.
+
+    The triangles of every edge are counted first; the running sums of these numbers tell which edges a batch is of.
+    """
     kept.forget()
     xp, share = device.array, share_of(task, device.array)
-    if share.rows == 0:
-        return xp.zeros((0, 3), dtype="int32")
-    _, groups_ends = groups(share, task.index.offsets, xp)
-    counts = xp.zeros(int(groups_ends[-1]), dtype="uint32")
-    size = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
-    listed = xp.empty(3 * size, dtype="int32")
-    if size:
+    triangles = wedges = 0
+    if share.rows and task.index.edges:
+        _, group_ends = groups(share, task.index.offsets, xp)
+        group_starts = xp.zeros(len(group_ends) + 1, dtype="int64")
+        group_starts[1:] = group_ends
+        counts = xp.zeros(int(group_ends[-1]), dtype="uint32")
+        triangles, wedges = _visit(device, task, "visit_edges", group_starts, counts)
         ends = xp.cumsum(counts, dtype="int64")
-        _visit(device, task, "visit_list", groups_ends, ends, np.int64(size), listed)
-    return listed.reshape(size, 3)
+        del counts
+    if not triangles:
+        yield _places(xp, 0, wedges)
+        return
+    fields, number = describe(device, task), np.int64(len(group_ends))
+    for first in range(0, triangles, size):
+        places = _places(xp, min(size, triangles - first), wedges)
+        borders = xp.asarray([first, first + len(places.row) - 1], dtype="int64")
+        begin, last = ends.searchsorted(borders, side="right").tolist()
+        span = np.int64(begin), np.int64(last + 1), np.int64(first), np.int64(len(places.row))
+        spread(
+            device,
+            "visit",
+            "visit_places",
+            (),
+            last + 1 - begin,
+            fields,
+            group_starts,
+            number,
+            ends,
+            *span,
+            *places[:4],
+        )
+        yield places
+        wedges = 0
+
+
+def _places(xp: ModuleType, size: int, wedges: int) -> Places:
+    """Allocate the arrays of a batch."""
+    return Places(xp.empty(size, dtype="int32"), *(xp.empty(size, dtype="int64") for _ in range(3)), wedges)
 
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:

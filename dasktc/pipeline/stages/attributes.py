@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import lazy_backend
-from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import InputError, shown
 from dasktc.io.evidence import Notes
 from dasktc.options import AttributeOptions, Ids
@@ -254,7 +254,7 @@ def roots_of(arcs: Array, largest: float) -> Array:
 
 
 def neighbours_of_block(block: OrientedCSR, directions: Array, columns: int) -> Array:
-    """Count each vertex's neighbours in a block by the direction of the edge.
+    """Count each vertex's neighbours in a block by the direction of the edge, on the host.
 
     Returns
     -------
@@ -262,10 +262,11 @@ def neighbours_of_block(block: OrientedCSR, directions: Array, columns: int) -> 
         For the vertices of the rows, and behind them those of the columns: neighbours by edges from the vertex only, to
         it only, and in both directions.
     """
-    rows = np.arange(block.rows).repeat(np.diff(block.offsets))
+    directions, block_columns = on_host(directions), on_host(block.columns)
+    rows = np.arange(block.rows).repeat(np.diff(on_host(block.offsets)))
     row_counts, column_counts = (
         np.bincount(directions.astype(np.int64) * size + ends, minlength=4 * size).reshape(4, size)
-        for ends, size in ((rows, block.rows), (block.columns, columns))
+        for ends, size in ((rows, block.rows), (block_columns, columns))
     )
     return np.concatenate([row_counts[[ALONG, AGAINST, 3]], column_counts[[AGAINST, ALONG, 3]]], axis=1)
 
@@ -284,7 +285,7 @@ def add_neighbours(total: Array, part: tuple[Array, int, Numbering, Numbering]) 
             target = total[:, first::stride][:, : side_counts.shape[1]]  # a block may have one more row, without edges
             target += side_counts[:, : target.shape[1]]
         else:
-            total[:, numbering] += side_counts
+            total[:, on_host(numbering)] += side_counts
     return total
 
 

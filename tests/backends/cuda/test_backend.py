@@ -22,6 +22,7 @@ from dasktc.api.count import build
 from dasktc.backends import TaskSize, lazy_backend, scratch_bytes, support_bytes
 from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
+from dasktc.backends.cpu.batches import batches
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
@@ -544,6 +545,13 @@ def test_on_a_cluster(emulated):
 # visiting
 
 
+def joined(found):
+    """Batches as one: their places by row and by positions, and their wedges."""
+    rows = [[on_host(array).copy() for array in batch[:4]] + [np.array([batch.wedges])] for batch in found]
+    *places, wedges = map(np.concatenate, zip(*rows or [[np.empty(0, int)] * 5], strict=True))
+    return *places, wedges.sum()
+
+
 @needs_compiler
 @pytest.mark.parametrize("reverse", some([False, True], lambda reverse: not reverse), ids=["forward", "reverse"])
 @pytest.mark.parametrize(
@@ -565,6 +573,9 @@ def test_visits_are_those_of_the_cpu(parts, splits, ordered, reverse):
             assert [supports[0] is s for s in supports] == [known[0] is s for s in known]
             for limit in (0, 1, 7, count, count + 5):
                 assert (device_visit.listing(device, task, limit) == visit.listing(task, limit)).all()
+            for size in (1, 7, count + 5):
+                places, known_places = joined(device_visit.batches(device, task, size)), joined(batches(task, 1))
+                assert all((mine == theirs).all() for mine, theirs in zip(places, known_places, strict=True))
             for block, values in zip((task.index, task.table), supports, strict=False):
                 mine, theirs = (np.zeros((2, vertices + 1), np.int64) for _ in range(2))
                 device_visit.add_ends(np, block, values, *mine)
@@ -608,6 +619,8 @@ def test_visits_on_the_device(parts, splits):
             assert mine[1:] == known[1:]
             assert all((on_host(a) == b).all() for a, b in zip(mine[0], known[0], strict=True))
             assert (on_host(device_visit.listing(cuda.device(), moved(task), 50)) == visit.listing(task, 50)).all()
+            known_places, places = joined(batches(task, 1)), joined(device_visit.batches(cuda.device(), moved(task), 7))
+            assert all((mine == theirs).all() for mine, theirs in zip(places, known_places, strict=True))
 
 
 @pytest.mark.gpu

@@ -150,6 +150,8 @@ def visits(device):
     for task in some_tasks(device):
         visit.support(device, task)
         visit.listing(device, task, 50)
+        for _ in visit.batches(device, task, 1000):
+            pass
 
 
 def small_cliques(device):

@@ -28,6 +28,7 @@ from dasktc.bench.papers import (
     lanes,
     loops,
     lstc,
+    lstc_kernel,
     lstc_memory,
     nsight,
     run,
@@ -366,8 +367,10 @@ def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monk
 
 
 @pytest.mark.slow
-def test_real_workers_of_figure_15_count_and_say_how_long(bench: Bench):
-    assert trust_scaling._busiest(bench, bench.cases[0], 2) > 0
+def test_real_workers_of_trust_and_lstc_count_and_say_how_long(bench: Bench):
+    for busiest in (trust_scaling._busiest(bench, 2), lstc_kernel._on_workers(bench, bench.cases, 2)):
+        assert list(busiest) == bench.names
+        assert all(seconds > 0 for seconds in busiest.values())
     assert trust_scaling._gpus(bench) == 0
 
 

@@ -120,8 +120,8 @@ GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
 """The groups of options, in the order of help."""
 
 
-class Helpful(click.Command):
-    """What commands and groups share: examples, groups of options, `--help-all`.
+class Command(click.Command):
+    """A command with examples, groups of options and `--help-all`.
 
     Parameters
     ----------
@@ -177,11 +177,7 @@ class Helpful(click.Command):
         _write(formatter, groups)
 
 
-class Command(Helpful):
-    """A command with examples, groups of options and `--help-all`."""
-
-
-class Group(Helpful, click.Group):
+class Group(Command, click.Group):
     """A command group that lists its commands by section, each with its whole first sentence."""
 
     command_class = Command

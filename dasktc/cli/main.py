@@ -374,7 +374,7 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
     from dasktc.api.files import write_truss
 
     result = write_truss(source, **options)
-    return result, result.largest if result.k is None else result.edges
+    return result, result.facts["largest" if result.facts["k"] is None else "edges"]
 
 
 @_question(
@@ -417,7 +417,7 @@ def similarity(source: list[str], bound: int | None, **options: Any) -> tuple[An
     from dasktc.questions.similarity import BOUND
 
     result = write_similarity(source, bound=BOUND if bound is None else bound, **options)
-    return result, result.rows
+    return result, result.facts["rows"]
 
 
 @_question(

@@ -56,7 +56,8 @@ class EdgeFile(io.RawIOBase):
             )
         self.member = member.name
         self._data: Any = self._archive.extractfile(member)
-        self._is_last = _is_named_for_archive(member.name)
+        file = PurePosixPath(member.name)
+        self._is_last = file.parent.name in (file.stem, file.name.removeprefix("out."))  # named for the archive
 
     def readable(self) -> bool:
         """Return True."""
@@ -124,12 +125,6 @@ class _Bounded:
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _is_named_for_archive(path: str) -> bool:
-    """Return whether a collection's archive of this name has its edges in this file."""
-    file = PurePosixPath(path)
-    return file.parent.name in (file.stem, file.name.removeprefix("out."))
 
 
 def _is_beside(path: str) -> bool:

@@ -74,6 +74,8 @@ class ReadOptions:
         First lines that are headers of other files of the source.
     blocksize : int
         Bytes per part of a splittable file.
+    block : int
+        Bytes of a text file that are parsed at a time.
     weight : str or None
         The column, or edge attribute, of weights, by name or position; None: weights are not read.
     directed : bool
@@ -90,6 +92,7 @@ class ReadOptions:
     skip: int | None = None
     headers: frozenset[str] = frozenset()
     blocksize: int = 64 << 20
+    block: int = 4 << 20
     weight: str | None = None
     directed: bool = False
     surveyed: bool = False

@@ -24,17 +24,23 @@ from dasktc.wording import advice, rendered
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Findings", "RunFacts", "findings_of"]
+__all__ = ["Allowance", "Findings", "RunFacts", "findings_of"]
 
-LEAST_SECONDS = 10.0
-"""Seconds that a report may always take for the graph; the time of the whole count if that is longer."""
-BY_VERTEX, BY_EDGE = 2.0, 6.0
-"""Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5 on
-Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
-VISITED = 60.0
-"""The same if the memory only allows visiting triangles one by one."""
-PREDICTED = 3.0
-"""Largest ratio of a count's time to its predicted time (`planning.rates`)."""
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a report may take for the graph, and the times by which it is told beforehand whether that suffices."""
+
+    seconds: float = 10.0
+    """It may always take these; the time of the whole count if that is longer."""
+    by_vertex: float = 2.0
+    by_edge: float = 6.0
+    """Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5
+    on Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
+    visited: float = 60.0
+    """The same if the memory only allows visiting triangles one by one."""
+    predicted: float = 3.0
+    """Largest ratio of a count's time to its predicted time (`planning.rates`)."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Findings:
     why: str = ""
 
 
-def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
+def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowance = Allowance()) -> Findings:
     """Collect the facts of a counted graph: triangles by edge and by vertex if that takes no longer than the count.
 
     Raises
@@ -90,15 +96,18 @@ def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
     CountError
         A check failed.
     """
-    allowed = max(LEAST_SECONDS, result.seconds["total"])
+    allowed = max(allowance.seconds, result.seconds["total"])
     edges, vertices, omitted = None, None, []
     try:
         counting, kernel = sum(record.count.seconds for record in result._records), support_kernel(graph)
         if kernel not in (result.kernel, "visit"):  # not that of the count, as `trust`, which may take far longer
             rates = RATES[result.backend]
-            counting = min(counting, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
+            predicted = result.edges / rates.edges + result.stats.wedges / rates.probes
+            counting = min(counting, allowance.predicted * predicted)
         counting /= max(1, result.workers)
-        by_vertex, by_edge = (VISITED, VISITED) if kernel == "visit" else (BY_VERTEX, BY_EDGE)
+        by_vertex, by_edge = allowance.by_vertex, allowance.by_edge
+        if kernel == "visit":
+            by_vertex = by_edge = allowance.visited
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:

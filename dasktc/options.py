@@ -346,23 +346,16 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class CountOptions:
-    """How a prepared graph is counted: verification, checkpoint and progress.
-
-    Attributes
-    ----------
-    verify : float
-        Share of the tasks, 0 to 1, that are counted again by another kernel.
-    seed : int
-        Seed of the choice of those tasks.
-    checkpoint : path or None
-        Folder that keeps the results of finished tasks.
-    progress : callable (stage, done, total) or None
-    """
+    """How a prepared graph is counted: verification, checkpoint and progress."""
 
     verify: float = 0.0
+    """Share of the tasks, 0 to 1, that are counted again by another kernel."""
     seed: int = 0
+    """Seed of the choice of those tasks."""
     checkpoint: str | os.PathLike[str] | None = None
+    """Folder that keeps the results of finished tasks."""
     progress: Callable[[str, int, int], None] | None = None
+    """Called with (stage, done, total)."""
 
     def __post_init__(self) -> None:
         """Refuse (InputError) values of a wrong type or range."""
@@ -371,21 +364,14 @@ class CountOptions:
 
 @dataclass(frozen=True)
 class AttributeOptions:
-    """Which attributes of edges are kept beside their ends: weights and directions.
-
-    Attributes
-    ----------
-    weight : str, int or None
-        The column, or edge attribute, of weights: by name, or by position in digits.
-    directed : bool
-        Keep directions.
-    duplicates : {"sum", "last"} or None
-        Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused.
-    """
+    """Which attributes of edges are kept beside their ends: weights and directions."""
 
     weight: str | None = None
+    """The column, or edge attribute, of weights: by name, or by position in digits."""
     directed: bool = False
+    """Keep directions."""
     duplicates: str | None = None
+    """Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused."""
 
     def __post_init__(self) -> None:
         """Refuse (InputError) values of a wrong type, and `duplicates` without weights."""

@@ -77,25 +77,17 @@ WIDE = 4
 
 
 class EdgeMeasure(NamedTuple):
-    """A measure of edges that is computed from their numbers when partitions become frames.
-
-    Attributes
-    ----------
-    function : callable (numbers, of_src, of_dst) -> array
-        From the numbers of some edges, int64, and the entries of the vector at both ends; None without a vector.
-        Numbers of float64 are given as their bits.
-    dtype : str
-        Of its results.
-    vector : Sharded or None
-        By dense id.
-    real : bool
-        Whether the numbers are float64.
-    """
+    """A measure of edges that is computed from their numbers when partitions become frames."""
 
     function: Callable[[Array, Array, Array], Array]
+    """Of (numbers, of_src, of_dst): the numbers of some edges, int64, and the entries of the vector at both ends, None
+    without a vector. Numbers of float64 are given as their bits."""
     dtype: str
+    """Of the results of the function."""
     vector: Sharded | None = None
+    """Entries by dense id."""
     real: bool = False
+    """Whether the numbers are float64."""
 
 
 def edge_answer(

@@ -68,17 +68,12 @@ FRAMES: tuple[FrameName, ...] = get_args(FrameName)
 
 @dataclass(frozen=True)
 class FrameKind:
-    """The frame type of an answer.
-
-    Attributes
-    ----------
-    kind : {"pandas", "polars", "cudf", "dask"}
-    library : {"pandas", "cudf"}
-        Library in which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones.
-    """
+    """The frame type of an answer."""
 
     kind: str
+    """One of FRAMES."""
     library: Library
+    """In which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones."""
 
     @property
     def whole(self) -> bool:

@@ -25,17 +25,10 @@ NVLINK = 45e9
 
 
 class ClusterRun(NamedTuple):
-    """How a count runs on a cluster, and what its workers offer.
-
-    Attributes
-    ----------
-    executor : DaskExecutor
-        Without a memory budget.
-    how : Distribution
-    limits : Limits
-    """
+    """How a count runs on a cluster, and what its workers offer."""
 
     executor: DaskExecutor
+    """It has no memory budget."""
     how: Distribution
     limits: Limits
 

@@ -16,18 +16,12 @@ __all__ = ["SAMPLES", "Sample"]
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample.
-
-    Attributes
-    ----------
-    file : str
-        Its own name, which its usage lines have, too.
-    sentence : str
-        What it starts.
-    """
+    """A sample."""
 
     file: str
+    """Its own name, which its usage lines have, too."""
     sentence: str
+    """What it starts."""
 
     def text(self) -> str:
         """Return the text."""

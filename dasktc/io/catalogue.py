@@ -32,29 +32,20 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class PublicGraph:
-    """A graph of a public collection.
-
-    Attributes
-    ----------
-    name : str
-        "collection:graph".
-    address : str
-        An fsspec URL of one file.
-    vertices, edges : int
-        As the collection states them: its edges may be directed, stand in both directions, and include loops and
-        repetitions.
-    triangles : int or None
-        As the collection states it; None: it states none.
-    md5 : str or None
-        Checksum of the file, where the collection publishes one.
-    """
+    """A graph of a public collection."""
 
     name: str
+    """Collection and graph, as "snap:amazon0601"."""
     address: str
+    """An fsspec URL of one file."""
     vertices: int
     edges: int
+    """Numbers as the collection states them: its edges may be directed, stand in both directions, and include loops and
+    repetitions."""
     triangles: int | None = None
+    """As the collection states it; None: it states none."""
     md5: str | None = None
+    """Checksum of the file, where the collection publishes one."""
 
 
 @once

@@ -141,45 +141,30 @@ class Reading:
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of two id columns, as far as it may be judged.
-
-    Attributes
-    ----------
-    where : str
-        The file or the object, for errors.
-    columns : tuple of two int
-        Positions from 0 of the columns that were taken.
-    labels : tuple of str
-        Names of the columns; empty where they have none.
-    line : int or None
-        Line of a text file that names them.
-    kinds : tuple of str
-        "int", "text" or "other" of each column, where a type says so; else empty.
-    index : tuple of str
-        Names of a frame's index.
-    is_file : bool
-        Whether options are given on the command line.
-    blanks : bool
-        Whether blanks separate the fields of a line.
-    by_position : bool
-        Whether the columns were taken by position; if not, nothing speaks against them but single rows.
-    header : int
-        Number of names of a header that rows may not exceed by two; 0: there is none.
-    zeros : bool
-        Whether ids became integers although nobody asked for it, so that leading zeros are lost.
-    """
+    """The choice of two id columns, as far as it may be judged."""
 
     where: str
+    """The file or the object, for errors."""
     columns: tuple[int, int] = (0, 1)
+    """Positions from 0 of the columns that were taken."""
     labels: tuple[str, ...] = ()
+    """Names of the columns; empty where they have none."""
     line: int | None = None
+    """Line of a text file that names them."""
     kinds: tuple[str, ...] = ()
+    """The type of each column, "int", "text" or "other", where a type says so; else empty."""
     index: tuple[str, ...] = ()
+    """Names of a frame's index."""
     is_file: bool = True
+    """Whether options are given on the command line."""
     blanks: bool = False
+    """Whether blanks separate the fields of a line."""
     by_position: bool = True
+    """Whether the columns were taken by position; if not, nothing speaks against them but single rows."""
     header: int = 0
+    """Number of names of a header that rows may not exceed by two; 0: there is none."""
     zeros: bool = False
+    """Whether ids became integers although nobody asked for it, so that leading zeros are lost."""
 
     @property
     def says(self) -> str:
@@ -202,21 +187,14 @@ class Choice:
 
 
 class Sample(NamedTuple):
-    """Rows that were sampled from a part.
-
-    Attributes
-    ----------
-    size : int
-        Rows of the part.
-    runs : list of list of tuple of str
-        Runs of neighbouring rows, in order; a row has the fields of all columns.
-    first : bool
-        Whether the part begins with the first row of a file or a table.
-    """
+    """Rows that were sampled from a part."""
 
     size: int
+    """Rows of the part."""
     runs: list[list[Row]]
+    """Runs of neighbouring rows, in order; a row has the fields of all columns."""
     first: bool = True
+    """Whether the part begins with the first row of a file or a table."""
 
     @property
     def rows(self) -> list[Row]:

@@ -31,30 +31,20 @@ log = logging.getLogger("dasktc")
 
 
 class Format(NamedTuple):
-    """A file format: the module that reads it, and how its files are recognized.
-
-    Attributes
-    ----------
-    module : str
-        A module of `dasktc.io.formats` with a function `parts`.
-    extensions : tuple of str
-        File name extensions in lower case, after those of compression have been removed.
-    magic : bytes
-        First bytes of its files.
-    by_content : bool
-        Whether the module has a function `looks_like` that recognizes the first bytes of such a file.
-    options : frozenset of str
-        The options among `columns`, `ids`, `skip` and `weight` that it supports; others are refused.
-    row_bytes : float or None
-        Approximate bytes per row in real and generated graphs; None: too variable.
-    """
+    """A file format: the module that reads it, and how its files are recognized."""
 
     module: str
+    """A module of `dasktc.io.formats` with a function `parts`."""
     extensions: tuple[str, ...] = ()
+    """File name extensions in lower case, after those of compression have been removed."""
     magic: bytes = b""
+    """First bytes of its files."""
     by_content: bool = False
+    """Whether the module has a function `looks_like` that recognizes the first bytes of such a file."""
     options: frozenset[str] = frozenset()
+    """The options among `columns`, `ids`, `skip` and `weight` that it supports; others are refused."""
     row_bytes: float | None = 12
+    """Approximate bytes per row in real and generated graphs; None: too variable."""
 
 
 _ALL = frozenset({"columns", "ids", "skip", "weight"})

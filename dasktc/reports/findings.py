@@ -45,47 +45,30 @@ class Allowance:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts of a run that its result does not hold.
-
-    Attributes
-    ----------
-    command : str
-        The command that repeats the count.
-    before, after : dict of str to Usage
-        Resource use of each process when the stages began and when the count was done.
-    """
+    """Facts of a run that its result does not hold."""
 
     command: str
+    """The command that repeats the count."""
     before: dict[str, Usage]
     after: dict[str, Usage]
+    """Resource use of each process when the stages began and when the count was done."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Facts of a graph for its report; None means left out.
-
-    Attributes
-    ----------
-    degrees : pandas.DataFrame
-        As from `degree_bins`.
-    vertices : Summary or None
-    edges : Summary or None
-    largest_degree : int
-    transitivity : float
-        3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours.
-    average_clustering : float or None
-        Mean of the local clustering coefficients; None if triangles by vertex were left out.
-    why : str
-        Which facts were left out, and the reason.
-    """
+    """Facts of a graph for its report; None means left out."""
 
     degrees: pd.DataFrame
+    """As from `degree_bins`."""
     vertices: Summary | None
     edges: Summary | None
     largest_degree: int
     transitivity: float
+    """3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours."""
     average_clustering: float | None
+    """Mean of the local clustering coefficients; None if triangles by vertex were left out."""
     why: str = ""
+    """Which facts were left out, and the reason."""
 
 
 def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowance = Allowance()) -> Findings:

@@ -31,22 +31,15 @@ __all__ = ["Outputs"]
 
 @dataclass(frozen=True)
 class Outputs:
-    """The output files that a caller requests; None means not requested.
-
-    Attributes
-    ----------
-    per_vertex, per_edge : path or None
-        Triangles of every vertex and of every edge: .parquet, .csv or .txt.
-    report : path or None
-        The HTML report: .html.
-    force : bool
-        Replace existing files, and folders that contain only .parquet files.
-    """
+    """The output files that a caller requests; None means not requested."""
 
     per_vertex: str | os.PathLike[str] | None = None
     per_edge: str | os.PathLike[str] | None = None
+    """Triangles of every vertex and of every edge: .parquet, .csv or .txt."""
     report: str | os.PathLike[str] | None = None
+    """The HTML report: .html."""
     force: bool = field(default=False, compare=False)
+    """Replace existing files, and folders that contain only .parquet files."""
 
     def check(self) -> None:
         """Refuse (InputError) paths that cannot be written, before anything is read."""

@@ -44,26 +44,17 @@ DIGITS = 8
 
 
 class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True):
-    """A stored array: its place, its type, one of `Kind`, and its checksums; a record of the manifest.
-
-    Attributes
-    ----------
-    file : str
-        Name of its file in the graph's folder.
-    dtype : str
-    length : int
-        Number of elements.
-    start : int
-        Offset of its first byte in the file.
-    crc32 : str
-        Eight hexadecimal digits per chunk.
-    """
+    """A stored array: its place, its type, one of `Kind`, and its checksums; a record of the manifest."""
 
     file: Annotated[str, Meta(pattern=FILE)]
+    """Name of its file in the graph's folder."""
     dtype: Kind
     length: Count
+    """Number of elements."""
     start: Count
+    """Offset of its first byte in the file."""
     crc32: Annotated[str, Meta(pattern=r"\A([0-9a-f]{8})*\Z")]
+    """Eight hexadecimal digits per chunk."""
 
     @property
     def nbytes(self) -> int:

@@ -31,21 +31,14 @@ LEAST = 1 << 16
 
 
 class HeaderLine(NamedTuple):
-    """The line of a file that states its sizes.
-
-    Attributes
-    ----------
-    head : bytes
-        All bytes up to the end of the line; the data begins at byte `len(head)`.
-    text : bytes
-        The line.
-    number : int
-        Number of the line, from 1; 0 for an empty file.
-    """
+    """The line of a file that states its sizes."""
 
     head: bytes
+    """All bytes up to the end of the line; the data begins at byte `len(head)`."""
     text: bytes
+    """The line."""
     number: int
+    """Number of the line, from 1; 0 for an empty file."""
 
 
 def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
@@ -119,24 +112,16 @@ class BlockPart:
 
 @dataclass(frozen=True)
 class EntryPart(BlockPart):
-    """The entries in bytes `start` to `stop` of a file, one per line; blank lines are skipped.
-
-    Attributes
-    ----------
-    url : str
-    ids : range
-        The ids that the header allows.
-    entries : int
-        Number of entries in these bytes; for a whole file the header's count.
-    start, stop : int
-        Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file.
-    """
+    """The entries in bytes `start` to `stop` of a file, one per line; blank lines are skipped."""
 
     url: str
     ids: range
+    """The ids that the header allows."""
     entries: int
+    """Number of entries in these bytes; for a whole file the header's count."""
     start: int
     stop: int | None = None
+    """Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file."""
 
     def pairs(self, block: bytes, start: int) -> Array:
         """Parse whole lines that begin at byte `start`; return the ids of their entries, of shape (2, entries).

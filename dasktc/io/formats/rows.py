@@ -31,34 +31,23 @@ _ORDINARY = b"0123456789-. \t\r\n,;|"
 
 @dataclass(frozen=True)
 class Dialect:
-    """Description of how to read a line.
-
-    Attributes
-    ----------
-    separator : str or None
-        One character, with blanks around it, or None for any run of blanks.
-    columns : tuple of two int
-        Positions of the source's and the target's id, from 0.
-    ids : {"int", "text"}
-    weight : int or None
-        Position of the weight, or of surveyed values, from 0; None: it is not read.
-    names : tuple of two str or None
-        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
-        files that were joined.
-    widths : tuple of two int or None
-        Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
-        and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
-    surveyed : bool
-        Whether the fields at `weight` are any text, for surveys.
-    """
+    """Description of how to read a line."""
 
     separator: str | None
+    """One character, with blanks around it, or None for any run of blanks."""
     columns: tuple[int, int]
+    """Positions of the source's and the target's id, from 0."""
     ids: Ids
     weight: int | None = None
+    """Position of the weight, or of surveyed values, from 0; None: it is not read."""
     names: tuple[str, str] | None = None
+    """Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+    files that were joined."""
     widths: tuple[int, int] | None = (2, 2)
+    """Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between and
+    its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file."""
     surveyed: bool = False
+    """Whether the fields at `weight` are any text, for surveys."""
 
 
 class BadLine(Exception):
@@ -70,22 +59,15 @@ class BadLine(Exception):
 
 
 class Rows(NamedTuple):
-    """The ids in a block of lines.
-
-    Attributes
-    ----------
-    source, target : array
-        NumPy int64, or Arrow large_string.
-    rows : int
-        Number of data rows, including rows of a single id (an isolated vertex).
-    comments : int
-        Number of lines that were skipped as comments.
-    """
+    """The ids in a block of lines."""
 
     source: Array
     target: Array
+    """Both ends: NumPy int64, or Arrow large_string."""
     rows: int
+    """Number of data rows, including rows of a single id (an isolated vertex)."""
     comments: int
+    """Number of lines that were skipped as comments."""
 
 
 def parse(block: bytes, dialect: Dialect) -> Rows:

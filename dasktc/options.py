@@ -393,10 +393,7 @@ class AttributeOptions:
 def weight_name(value: Any) -> str | None:
     """Convert the `weight` option for readers: a name, or a column's position in digits.
 
-    Raises
-    ------
-    InputError
-        It is neither a non-empty text nor a whole number of at least 0.
+    InputError: it is neither a non-empty text nor a whole number of at least 0.
     """
     if value is None or (isinstance(value, str) and value):
         return value
@@ -414,10 +411,7 @@ def read_ids(value: str) -> Ids | None:
 def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
     """Convert a number, or a text such as "4GB", to bytes.
 
-    Raises
-    ------
-    InputError
-        It is not a size, or below one byte, or too large for 64 bits.
+    InputError: it is not a size, or below one byte, or too large for 64 bits.
     """
     if value is None:
         return None

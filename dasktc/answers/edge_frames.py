@@ -150,17 +150,8 @@ def edge_answer(
 def frame_of_edges(graph: CountingContext, kind: FrameKind, oriented: bool) -> Any:
     """Make a frame of every edge: from source to target, as oriented in the blocks, or the smaller end first.
 
-    Returns
-    -------
-    DataFrame
-        Columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
-
-    Raises
-    ------
-    InputError
-        The frame needs more memory than is available.
-    CountError
-        Edges were lost.
+    It has columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
+    InputError: the frame needs more memory than is available. CountError: edges were lost.
     """
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
@@ -214,18 +205,10 @@ def partitions(
 
 
 def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
-    """Call a function on parts of the edges that contain each edge once: keys over dense ids above numbers, any order.
+    """Call a function on parts of the edges that contain each edge once; return the handles of what it returns.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    by_place : dict of (i, j) to handle of array of int32
-        As for `edge_answer`.
-    function : callable (array of int64, shape (2, edges)) -> object
-
-    Returns
-    -------
-    list of handles
+    It is given keys over dense ids above numbers, int64 of shape (2, edges), in any order. `by_place` is as for
+    `edge_answer`.
     """
     executor, (rows, step) = graph.executor, _lengths(graph)
     if not graph.plan.scheme.once:
@@ -511,17 +494,8 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
 def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any, Any]:
     """Return the pairs that a caller requests: as they can be indexed for errors, and both columns of ids.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    edges : table, array of shape (m, 2), or sequence of pairs
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are no pairs of ids, or their ids have another type than the graph's.
+    They are a table, an array of shape (m, 2), or a sequence of pairs; `name` is that of the parameter, for errors.
+    InputError: they are no pairs of ids, or their ids have another type than the graph's.
     """
     if graph.prepared.source.labels is not None:
         edges = pairs_of_labels(edges, name)

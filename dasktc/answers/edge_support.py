@@ -52,20 +52,9 @@ Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """Count every edge's triangles.
 
-    Returns
-    -------
-    supports : dict of (i, j) to handle of array of int32
-        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its
-        supports there add up to its triangles.
-    triangles : int
-        Triangles of the graph.
-
-    Raises
-    ------
-    InputError
-        A task needs more memory than a worker has.
-    CountError
-        The tasks did not handle every wedge once.
+    Returns handles of arrays of int32 by position of the block, aligned with its columns, and the triangles of the
+    graph. If the scheme puts an edge into several blocks, its supports there add up to its triangles. InputError: a
+    task needs more memory than a worker has. CountError: the tasks did not handle every wedge once.
     """
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
     supports, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
@@ -83,15 +72,10 @@ def zeros_of(block: OrientedCSR, backend: str) -> Array:
 
 
 def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
-    """Count every vertex's triangles; parameters and errors are those of `edge_supports`.
+    """Count every vertex's triangles; errors are those of `edge_supports`.
 
-    Returns
-    -------
-    sums : dict of int to handle of array of int64
-        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. If a vertex
-        is on several sides, its sums add up to its triangles.
-    triangles : int
-        Triangles of the graph.
+    Returns handles of arrays of int64 by side of the blocks (`Scheme.sides`), the sums of its vertices in the order of
+    their numbers, and the triangles of the graph. If a vertex is on several sides, its sums add up to its triangles.
     """
     plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
     ends: Ends = {}

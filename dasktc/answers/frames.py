@@ -301,16 +301,10 @@ def numbered(
 
 
 def spread(graph: CountingContext, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
-    """Make a Dask DataFrame or Series of partitions that stay where they are.
+    """Make a Dask DataFrame or Series of partitions, at least one, that stay where they are.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    frames : list of handles of DataFrame or Series, at least one
-    meta : DataFrame or Series
-        An empty frame with the columns' types.
-    divisions : tuple or None
-        The first index of each partition, and the last index of all; None: unknown.
+    `meta` is an empty frame with the columns' types. `divisions` are the first index of each partition, and the last
+    index of all; None: unknown.
     """
     import dask.dataframe as dd
 
@@ -340,10 +334,7 @@ def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) ->
 def text_of_labels(graph: CountingContext, frames: list[Any]) -> list[Any]:
     """Replace ids by the text of their labels in handles of pandas frames, for files, if the source has labels.
 
-    Raises
-    ------
-    InputError
-        Two labels have the same text.
+    InputError: two labels have the same text.
     """
     labels, executor = graph.prepared.source.labels, graph.executor
     if labels is None:
@@ -363,20 +354,11 @@ def _with_text(frame: Any, texts: Any) -> Any:
 
 
 def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
-    """Check the ids that a caller requests; return an array of int64 or of text.
+    """Check the ids that a caller requests; return an array of int64 or of text, or, with labels, their positions.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    values : sequence, set, array, or column of pandas, Arrow, CuPy or cuDF
-        With labels: positions of these; -1 for those of no vertex.
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are not ids, or have another type than the graph's ids.
+    They are a sequence, a set, an array, or a column of pandas, Arrow, CuPy or cuDF; `name` is that of the parameter,
+    for errors. The position of a label of no vertex is -1. InputError: they are not ids, or have another type than the
+    graph's ids.
     """
     if hasattr(values, "__cuda_array_interface__") or type(values).__module__.partition(".")[0] == "cudf":
         values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()

@@ -102,19 +102,9 @@ def vertex_partitions(
 ) -> tuple[list[Any], list[Any]]:
     """Make frames with numbers of every vertex and leave them where they are made; parameters as for `vertex_answer`.
 
-    Parameters
-    ----------
-    graph, vectors, columns, kind
-    rows : int, optional
-        Largest number of rows of a frame; default: one frame per shard.
-    indexed : bool
-        Whether ids are the frame's index rather than its column "vertex".
-
-    Returns
-    -------
-    frames : list of handles of DataFrame, at least one
-    ends : list of handles of list
-        For a Dask DataFrame, the first and the last id of each frame; none for a frame without rows.
+    A frame has at most `rows` rows; None: a frame a shard. With `indexed` ids are its index rather than its column
+    "vertex". Returns handles of the frames, at least one, and, for a Dask DataFrame, of lists of the first and the last
+    id of each frame; such a list is empty for a frame without rows.
     """
     executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
     frames, ends = [], []

@@ -301,13 +301,8 @@ def convert_from_nx(
 ) -> ConvertedGraph:
     """Convert a NetworkX graph.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-    edge_attrs : dict of str to object, optional
-        Edge attributes to keep, all of them weights, and the value of edges without the attribute.
-    preserve_edge_attrs : bool
-        Keep all attributes.
+    `edge_attrs` are the edge attributes to keep, all of them weights, and the value of edges without the attribute;
+    `preserve_edge_attrs`: keep all attributes.
     """
     return ConvertedGraph(graph, edge_attrs, preserve_edge_attrs)
 

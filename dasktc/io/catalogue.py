@@ -62,10 +62,7 @@ def catalogue() -> dict[str, PublicGraph]:
 def find(name: Any) -> PublicGraph | None:
     """Return the graph of this name, or None if the name is of no collection, or a file is called so.
 
-    Raises
-    ------
-    InputError
-        The collection is known, but has no graph of this name here.
+    InputError: the collection is known, but has no graph of this name here.
     """
     if not isinstance(name, str) or ":" not in name or streams.is_remote(name):
         return None
@@ -94,23 +91,10 @@ def cache_folder() -> Path:
 
 
 def fetch(graph: PublicGraph, folder: str | os.PathLike[str] | None = None) -> Path:
-    """Fetch the file of a graph unless it was fetched before.
+    """Fetch the file of a graph unless it was fetched before; an interrupted or damaged transfer leaves none.
 
-    Parameters
-    ----------
-    graph : PublicGraph
-    folder : path, optional
-        Default: `cache_folder()`.
-
-    Returns
-    -------
-    Path
-        The whole file: an interrupted or damaged transfer leaves none.
-
-    Raises
-    ------
-    InputError
-        The address cannot be read, or what came is not the file that is published.
+    It is kept in a folder, by default `cache_folder()`. InputError: the address cannot be read, or what came is not the
+    file that is published.
     """
     cache = Path(folder) if folder is not None else cache_folder()
     path = cache / graph.name.replace(":", "-") / graph.address.rsplit("/", 1)[-1]

@@ -269,10 +269,7 @@ def sample_of(frame: Any) -> Sample:
 def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
     """Judge the samples of a source's parts, in order, together for all files in which the same columns were taken.
 
-    Raises
-    ------
-    InputError
-        As `judge`.
+    InputError as `judge`.
     """
     groups: dict[Choice, tuple[Choice, list[Sample]]] = {}
     for choice, sample in noted:
@@ -315,18 +312,10 @@ def warn_of_zeros(place: str) -> None:
 def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) -> None:
     """Refuse two columns that were taken by position, if anything speaks against them.
 
-    Parameters
-    ----------
-    choice : Choice
-    samples : sequence of Sample
-        Of all parts, in order; none: only names and types are judged.
-    whole : bool
-        Whether the samples cover the source. A file's first rows only show the shape of its lines.
+    The samples are of all parts, in order; without any, only names and types are judged. `whole` tells whether they
+    cover the source: a file's first rows only show the shape of its lines.
 
-    Raises
-    ------
-    InputError
-        Something speaks against them; it shows a row or the columns, and the option that reads it right.
+    InputError shows a row or the columns, and the option that reads it right.
     """
     columns = _columns_of(samples)
     _judge_names(choice, columns)
@@ -441,13 +430,7 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
 def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> None:
     """Refuse a row with two fields or more than its header has names, as where commas group digits of an id.
 
-    Parameters
-    ----------
-    choice : Choice
-    row : sequence of str
-        Its fields.
-    place, text : str
-        Where the row stands, and how it is shown.
+    `row` has its fields; `place` and `text` say where it stands, and how it is shown.
     """
     width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
     if width <= choice.header:

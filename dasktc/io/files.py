@@ -128,17 +128,8 @@ _NAMED = {
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
     """List the files of a source, detect their formats and cut them into parts.
 
-    Parameters
-    ----------
-    source : str, path, or sequence of these
-        Files, folders, glob patterns or fsspec URLs.
-    options : ReadOptions
-
-    Raises
-    ------
-    InputError
-        There are no such files, their format is unknown or does not support an option, or they do not
-        belong together.
+    A source is one or several files, folders, glob patterns or fsspec URLs. InputError: there are no such files, their
+    format is unknown or does not support an option, or they do not belong together.
     """
     if options.format is not None:
         check_choice("format", options.format, FORMATS)
@@ -289,23 +280,10 @@ def _say_doubts(doubts: list[Doubt]) -> None:
 
 
 def detect(url: str, head: bytes) -> str:
-    """Detect a file's format from its first bytes, then from its name.
+    """Detect a file's format from its first bytes, then from its name; "text" if nothing else is recognized.
 
-    Parameters
-    ----------
-    url : str
-    head : bytes
-        Its first decompressed bytes: at least some hundred, unless the file is shorter.
-
-    Returns
-    -------
-    str
-        A name in `FORMATS`; "text" if nothing else is recognized.
-
-    Raises
-    ------
-    InputError
-        The bytes are of a format that is not read.
+    `head` has its first decompressed bytes: at least some hundred, unless the file is shorter. InputError: the bytes
+    are of a format that is not read.
     """
     for name, format in FORMATS.items():
         if format.magic and head.startswith(format.magic):

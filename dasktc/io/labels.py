@@ -70,13 +70,7 @@ class Labels:
         return Labels([*self._values, *dict.fromkeys(new_labels)])
 
     def text(self) -> list[str]:
-        """Return `str` of every label.
-
-        Raises
-        ------
-        InputError
-            Two labels have the same text.
-        """
+        """Return `str` of every label; InputError: two labels have the same text."""
         texts: dict[str, Any] = {}
         for label in self._values:
             twin = texts.setdefault(str(label), label)
@@ -90,18 +84,10 @@ class Labels:
 
 
 def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
-    """Return a caller's edges as pairs of labels.
+    """Return a caller's edges as pairs of labels; `name` is that of the parameter, for errors.
 
-    Parameters
-    ----------
-    edges : NetworkX graph, table, array of shape (m, 2), pair of lists or arrays, or iterable of pairs
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are none of these.
+    They are a NetworkX graph, a table, an array of shape (m, 2), a pair of lists or arrays, or an iterable of pairs;
+    InputError refuses others.
     """
     if hasattr(edges, "adjacency"):
         return [(u, v) for u, v in edges.edges()]

@@ -49,16 +49,9 @@ def short(value: float) -> str:
 
 
 def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], axes: tuple[Axis, Axis]) -> str:
-    """Draw points joined by a line.
+    """Draw points, at least one, joined by a line, over axes of x and of y.
 
-    Parameters
-    ----------
-    x, y : sequence of float, at least one each
-        Above 0 on a logarithmic axis.
-    tooltips : sequence of str
-        Of the points.
-    axes : (Axis, Axis)
-        Axes of x and of y.
+    On a logarithmic axis they are above 0. `tooltips` are those of the points.
     """
     x_scale = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
     y_scale = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
@@ -88,14 +81,7 @@ def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], 
 def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> str:
     """Draw the tasks of some workers over time: each as a bar or, if there are many, as the busy share of the time.
 
-    Parameters
-    ----------
-    times : Timeline
-        Timeline of at least one task.
-    shown : sequence of int
-        Numbers of the workers to draw.
-    width : int
-        Width in units of the chart.
+    `shown` has the numbers of the workers, `width` is in units of the chart. There is at least one task.
     """
     single = len(times.began) <= MOST_BARS and int(times.lanes[list(shown)].sum()) <= MOST_LANES
     scale = _scale([0.0, times.seconds or 1e-9], False, NAMES, width - 12, nice=False)

@@ -74,10 +74,7 @@ class Findings:
 def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowance = Allowance()) -> Findings:
     """Collect the facts of a counted graph: triangles by edge and by vertex if that takes no longer than the count.
 
-    Raises
-    ------
-    CountError
-        A check failed.
+    CountError: a check failed.
     """
     allowed = max(allowance.seconds, result.seconds["total"])
     edges, vertices, omitted = None, None, []

@@ -30,28 +30,10 @@ Array = Any
 
 
 def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, out: str) -> int:
-    """Save a graph.
+    """Save a graph in the folder or at the URL that `folder.check_new` returned; return the bytes of its arrays.
 
-    Parameters
-    ----------
-    executor : Executor
-    prepared : Prepared
-    blocks : dict of (i, j) to handle of OrientedCSR
-    options : Options
-    out : str
-        As `folder.check_new` returns it: a path or URL that all workers see.
-
-    Returns
-    -------
-    int
-        Bytes of the arrays.
-
-    Raises
-    ------
-    InputError
-        The scheme is a plug-in's, with a partition class of its own.
-    DasktcError
-        A file cannot be written.
+    All workers must see it. InputError: the scheme is a plug-in's, with a partition class of its own. DasktcError: a
+    file cannot be written.
     """
     content = write_folder(out, partial(_write_files, executor, prepared, blocks, options))
     return sum(array.nbytes for array in manifest.arrays_of(content))

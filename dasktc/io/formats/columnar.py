@@ -201,17 +201,9 @@ def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Parquet, .npy or .npz file into parts.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-        `columns` are Parquet columns, or arrays of an .npz file.
-
-    Raises
-    ------
-    InputError
-        The file has none of these formats or another one than `options.format`, or does not hold two
-        columns of integers (in Parquet files: or of text).
+    `columns` of the options are Parquet columns, or arrays of an .npz file. InputError: the file has none of these
+    formats or another one than `options.format`, or does not hold two columns of integers (in Parquet files: or of
+    text).
     """
     start = streams.head(url, 1 << 16)
     format = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)

@@ -42,23 +42,9 @@ class HeaderLine(NamedTuple):
 
 
 def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
-    """Read line 1 of a file, or its first line that is neither blank nor a comment.
+    """Read line 1 of a file, or its first line that is neither blank nor a comment, which begins with `comment`.
 
-    Parameters
-    ----------
-    url : str
-    comment : bytes, optional
-        Prefix of comments. None: the header is line 1.
-
-    Returns
-    -------
-    HeaderLine
-        If there is no such line, the last line of the file.
-
-    Raises
-    ------
-    InputError
-        A line is too long, or the comments are.
+    If there is no such line, the last line of the file. InputError: a line is too long, or the comments are.
     """
     texts: list[bytes] = []
     with streams.open_decompressed(url) as stream:
@@ -126,10 +112,7 @@ class EntryPart(BlockPart):
     def pairs(self, block: bytes, start: int) -> Array:
         """Parse whole lines that begin at byte `start`; return the ids of their entries, of shape (2, entries).
 
-        Raises
-        ------
-        InputError
-            A line does not fit the format; the error has its number.
+        InputError: a line, whose number it tells, does not fit the format.
         """
         raise NotImplementedError
 

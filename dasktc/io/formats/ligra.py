@@ -104,13 +104,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
-    """Read an adjacency graph as one part.
-
-    Raises
-    ------
-    InputError
-        The file does not begin with two sizes, or has weights.
-    """
+    """Read an adjacency graph as one part; InputError if the file does not begin with two sizes, or has weights."""
     head = streams.head(url, 1 << 12)
     match = SIZES.match(head)
     sizes = lines.counts([match[2], match[3]]) if match else None

@@ -96,11 +96,8 @@ def looks_like(head: bytes) -> bool:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Matrix Market file into parts.
 
-    Raises
-    ------
-    InputError
-        The header is broken, the matrix is not square and sparse, or (in a large file) the number of
-        entries differs from the header.
+    InputError: the header is broken, the matrix is not square and sparse, or (in a large file) the number of entries
+    differs from the header.
     """
     header = entries.header_line(url, b"%")
     if re.fullmatch(rb"[0-9]+\s+[0-9]+\s*", header.text) and re.search(

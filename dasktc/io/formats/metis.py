@@ -89,10 +89,7 @@ class _File(entries.BlockPart):
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a METIS file into parts.
 
-    Raises
-    ------
-    InputError
-        The header is broken, or (in a large file) its sizes differ from the file.
+    InputError: the header is broken, or (in a large file) its sizes differ from the file.
     """
     header = _header(url)
     if streams.is_archive(url) or streams.size(url) <= options.blocksize:

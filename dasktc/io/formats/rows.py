@@ -71,13 +71,7 @@ class Rows(NamedTuple):
 
 
 def parse(block: bytes, dialect: Dialect) -> Rows:
-    """Read the ids in a block of whole lines.
-
-    Raises
-    ------
-    BadLine
-        A line does not hold two ids.
-    """
+    """Read the ids in a block of whole lines; BadLine: a line does not hold two ids."""
     if b"\r" in block and (match := re.search(rb"\r[^\r\n]", block)):
         raise BadLine(
             block.count(b"\n", 0, match.start()),
@@ -92,10 +86,7 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
 def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
     """Read ids as `parse` does, and weights, an array of float64, or surveyed values, Python's texts.
 
-    Raises
-    ------
-    BadLine
-        A line does not hold two ids and a finite number, or a value that is not empty.
+    BadLine: a line does not hold two ids and a finite number, or a value that is not empty.
     """
     import pyarrow.compute as pc
 

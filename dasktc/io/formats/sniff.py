@@ -129,18 +129,9 @@ class _Reading(NamedTuple):
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
-    """Detect how a text file of edges is to be read.
+    """Detect how a text file of edges is to be read; `columns`, `ids` and `skip` of the options override the detection.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-        `columns`, `ids` and `skip` override the detection.
-
-    Raises
-    ------
-    InputError
-        The file holds no edge in the first MiB, or its first rows are ambiguous.
+    InputError: the file holds no edge in the first MiB, or its first rows are ambiguous.
     """
     rows = _sample(url, options.skip or 0)
     if options.skip is None and options.columns is None:

@@ -209,10 +209,7 @@ class _Lines:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a text file into parts.
 
-    Raises
-    ------
-    InputError
-        The file holds no edge, or its first rows are ambiguous and an option must settle how to read them.
+    InputError: it holds no edge, or its first rows are ambiguous and an option must settle how to read them.
     """
     layout = sniff(url, options)
     dialect = layout.dialect

@@ -108,18 +108,9 @@ def _elsewhere(name: str, library: str) -> InputError:
 def from_device(obj: Any, options: ReadOptions) -> Source:
     """Take two columns in GPU memory as one part.
 
-    Parameters
-    ----------
-    obj : object
-        An array of shape (m, 2), a frame (a dask-cudf frame is not computed), a sparse matrix, a graph, or a
-        pair of columns.
-    options : ReadOptions
-        `columns` names a frame's id columns.
-
-    Raises
-    ------
-    InputError
-        It does not have two columns of integers, or (in cuDF) of text.
+    `obj` is an array of shape (m, 2), a frame (a dask-cudf frame is not computed), a sparse matrix, a graph, or a pair
+    of columns; `columns` of the options names a frame's id columns. InputError: it does not have two columns of
+    integers, or (in cuDF) of text.
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
     root = next(root for root in (*roots(first), *roots(meta_of(first))) if root in ON_GPU)

@@ -141,10 +141,7 @@ def slices(
 ) -> Source:
     """Convert two columns, and a third of weights, and cut them into parts of at most `PART_BYTES` pickled bytes.
 
-    Raises
-    ------
-    InputError
-        The columns differ in length or in the type of their ids, or one holds no ids.
+    InputError: the columns differ in length or in the type of their ids, or one holds no ids.
     """
     places = places_of(labels, name)
     src, dst = (settle(column, options.ids, place) for column, place in zip(columns, places, strict=True))

@@ -313,20 +313,8 @@ def choose_two(
 ) -> Taken:
     """Choose the two id columns: those requested (names precede positions), those with common names, or 0, 1.
 
-    Parameters
-    ----------
-    table : str
-        The object, for errors and results.
-    labels : sequence of str
-    types : sequence of dtype or Arrow type
-    options : ReadOptions
-    index : sequence of object
-        Names of the table's index.
-
-    Raises
-    ------
-    InputError
-        There are no such columns, or their names speak against them.
+    `table` names the object for errors and results; `types` are the columns' dtypes or Arrow types; `index` has the
+    names of the table's index. InputError: there are no such columns, or their names speak against them.
     """
     index_names = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2 and index_names:

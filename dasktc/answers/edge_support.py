@@ -122,22 +122,8 @@ def _sums(
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
     """Choose the first kernel that computes supports itself and whose tables fit, else the one that visits.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    plan : Plan, optional
-        Plan with the splits; default: the graph's plan.
-
-    Returns
-    -------
-    kernel : str
-    nbytes : int
-        Bytes that a task needs: the blocks, their supports, the sums of three parts, and the kernel's scratch.
-
-    Raises
-    ------
-    InputError
-        A task needs more memory than a worker has.
+    `plan` has the splits; None: the graph's plan. Returns also the bytes that a task needs: the blocks, their supports,
+    the sums of three parts, and the kernel's scratch. InputError: a task needs more memory than a worker has.
     """
     from dasktc.backends.cpu.splits import sample_bytes
 

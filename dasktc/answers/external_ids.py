@@ -37,19 +37,9 @@ def shares_of(
 ) -> list[tuple[list[Any], list[Any]]]:
     """Cut vectors over every s-th vertex, or over listed vertices, into their shares of the shards.
 
-    Parameters
-    ----------
-    executor : Executor
-    sides : list of handles of arrays
-    numberings : list of (int, int), or of handles of arrays
-        First id and stride of each vector; or its ids, ascending.
-    starts : tuple of int
-        First ids of the shards.
-
-    Returns
-    -------
-    list of (list of handles, list of (int, int) or of handles)
-        For each shard the parts of the vectors, and the first position and stride of each there, or its positions.
+    A numbering is the first id and the stride of a vector, or the handle of its ids, ascending; `starts` are the first
+    ids of the shards. Returns for each shard the parts of the vectors, and the first position and stride of each there,
+    or the handle of its positions.
     """
     shares = []
     for first, end in pairwise(starts):

@@ -61,14 +61,9 @@ __all__ = ["Graph", "OwnedCluster"]
 
 
 class OwnedCluster:
-    """Workers or a connection that belong to one graph and are closed exactly once.
+    """Workers or a connection that belong to one graph and are closed exactly once, with `stack`.
 
     They are closed by `close`, else when this object is garbage collected, or when the process ends.
-
-    Parameters
-    ----------
-    stack : contextlib.ExitStack
-        Closes them.
     """
 
     def __init__(self, stack: ExitStack) -> None:

@@ -37,18 +37,10 @@ Chapter = tuple[str, Iterable[tuple[str, str]]]
 
 
 class Option(click.Option):
-    """An option with its place in help.
+    """An option of click with its place in help.
 
-    Parameters
-    ----------
-    *names, **settings
-        As for `click.Option`.
-    group : str
-        One of GROUPS.
-    everyday : bool
-        Whether `--help` shows it; `--help-all` shows every option.
-    details : str
-        What `--help-all` says beyond `help`, which is one short line.
+    `group` is one of GROUPS. `--help` shows the everyday ones, `--help-all` every option, with `details` beyond `help`,
+    which is one short line.
     """
 
     def __init__(self, *names: Any, group: str, everyday: bool = False, details: str = "", **settings: Any) -> None:
@@ -66,17 +58,7 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument that help explains, as the first row of its group.
-
-    Parameters
-    ----------
-    *names, **settings
-        As for `click.Argument`.
-    group : str
-        One of GROUPS.
-    about : str
-        One short line.
-    """
+    """An argument of click that help explains, as the first row of its group: `about` is one short line."""
 
     everyday = True
 
@@ -123,16 +105,8 @@ GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
 class Command(click.Command):
     """A command with examples, groups of options and `--help-all`.
 
-    Parameters
-    ----------
-    *arguments, **settings
-        As for `click.Command`.
-    examples : sequence of str
-        Command lines.
-    section : str
-        Where the help of the group lists this command.
-    chapters : callable, optional
-        Returns further lists of (name, line) with their titles, which stand before the options.
+    `examples` are command lines. The help of the group lists the command in its `section`. `chapters` returns further
+    lists of (name, line) with their titles, which stand before the options.
     """
 
     def __init__(

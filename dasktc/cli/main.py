@@ -59,13 +59,7 @@ SHOWN = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: the arguments of the process.
-    """
+    """Run a command, by default that of the arguments of the process, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if COMPLETE in os.environ:  # a shell requests completions
         cli.main(args=words, prog_name="dasktc", complete_var=COMPLETE)

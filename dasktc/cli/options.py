@@ -65,14 +65,9 @@ def _names(context: click.Context, option: click.Parameter, text: str | None) ->
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
-    """A parameter type: a name from a registry, plug-ins included, or one of `more`. Names are looked up when needed.
+    """A parameter type: a name from a registry, plug-ins included, or one of `extras`.
 
-    Parameters
-    ----------
-    names : collection of str
-        A registry, or a function that lists names.
-    *more : str
-        Other values that the option takes.
+    Names, those of a registry or of a function that lists them, are looked up when needed.
     """
 
     name = "name"

@@ -205,10 +205,7 @@ class Sample(NamedTuple):
 class Notes:
     """What a part tells about its rows while it is read: it is made where the part is read, and filled there.
 
-    Parameters
-    ----------
-    most : int
-        Most runs of neighbouring rows to keep.
+    Of runs of neighbouring rows it keeps `most`.
     """
 
     def __init__(self, most: int = RUNS) -> None:
@@ -335,24 +332,11 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
 def columns_taken(what: str, choice: Choice, given: bool) -> tuple[Reading, Choice | None]:
     """Describe the two columns that were taken of a table with names, and judge their names.
 
-    Parameters
-    ----------
-    what : str
-        What the table is, for results: "parquet file".
-    choice : Choice
-    given : bool
-        Whether the caller named the two.
+    `what` the table is, is for results: "parquet file". `given` tells whether the caller named the two. The choice is
+    returned if it is to be judged by the table's rows, too; None if the two are given or have names of ids, or are all
+    columns.
 
-    Returns
-    -------
-    Reading
-    Choice or None
-        What is to be judged by the table's rows; None if the two are given or have names of ids, or are all columns.
-
-    Raises
-    ------
-    InputError
-        The names speak against the choice.
+    InputError: the names speak against the choice.
     """
     (source, target), labels = choice.columns, choice.labels
     selection = "given" if given else "by name" if choice.columns in known_pairs(labels) else "by position"

@@ -20,13 +20,7 @@ Array = Any
 
 
 class Labels:
-    """The labels of vertices, by position.
-
-    Parameters
-    ----------
-    values : iterable of hashable
-        Distinct; the vertex with id i has the i-th of them.
-    """
+    """The labels of vertices, by position: distinct, hashable objects; the vertex with id i has the i-th of them."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._values = list(values)

@@ -79,22 +79,8 @@ def page(
 ) -> str:
     """Describe a graph and a count of it: numbers, then distributions, then, folded, the run and the method.
 
-    Parameters
-    ----------
-    result : TriangleCount
-    source : str
-        Name of the source.
-    findings : Findings, optional
-        Facts of the graph.
-    run : RunFacts, optional
-        Facts of the run.
-    most_tasks : int
-        Largest number of rows in the table of tasks; of more, half are the longest and half a sample of the others.
-
-    Returns
-    -------
-    str
-        Self-contained HTML that follows the reader's light or dark theme.
+    `source` is the source's name. The table of tasks has at most `most_tasks` rows; of more, half are the longest and
+    half a sample of the others. Returns self-contained HTML that follows the reader's light or dark theme.
     """
     title = f"{plural(result.triangles, 'triangle')} in {source}"
     name = source if " " in source else re.split(r"[/\\](?=[^/\\])", source)[-1]  # last part of a path or URL

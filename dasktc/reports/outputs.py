@@ -76,17 +76,10 @@ class Outputs:
     ) -> TriangleCount:
         """Write the files; a report includes the `usage` before the stages and the command that repeats the count.
 
-        Returns
-        -------
-        TriangleCount
-            The result, whose seconds have the stages `write` and `report` where there are such files.
+        Returns the result, whose seconds have the stages `write` and `report` where there are such files.
 
-        Raises
-        ------
-        InputError, DasktcError
-            A file cannot be written; the message begins with the number of triangles.
-        CountError
-            The triangles of vertices or edges disagree with the count.
+        InputError, DasktcError: a file cannot be written; the message begins with the number of triangles. CountError:
+        the triangles of vertices or edges disagree with the count.
         """
         try:
             return self._write(graph, result, before or {}, command, tracker_of(progress))

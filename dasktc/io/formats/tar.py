@@ -27,19 +27,9 @@ def is_tar(head: bytes) -> bool:
 
 
 class EdgeFile(io.RawIOBase):
-    """The data of the file of edges in a tar archive.
+    """The data of the file of edges in a tar archive, of which `stream` is at the first byte; `url` names it for users.
 
-    Parameters
-    ----------
-    stream : binary file
-        The archive, at its first byte.
-    url : str
-        Its name for users.
-
-    Raises
-    ------
-    InputError
-        The archive is damaged or holds no such file; from a read: it is cut short, or holds a second one.
+    InputError: the archive is damaged or holds no such file; from a read: it is cut short, or holds a second one.
     """
 
     def __init__(self, stream: BinaryIO, url: str) -> None:

@@ -257,12 +257,8 @@ def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
     """Make one part of each block of a column and the same rows of the other column; nothing is computed.
 
     Arrays with known block lengths are rechunked to common blocks; otherwise blocks are matched by position.
-
-    Raises
-    ------
-    InputError
-        One is no Dask column, or is in GPU memory; their types or lengths differ; or they have different numbers of
-        blocks of unknown lengths.
+    InputError: one is no Dask column, or is in GPU memory; their types or lengths differ; or they have different
+    numbers of blocks of unknown lengths.
     """
     import dask
 

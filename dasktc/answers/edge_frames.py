@@ -384,10 +384,9 @@ def _cut(part: Array, starts: list[int]) -> list[Array]:
 
 
 def _joined(slices: list[Array]) -> Array:
-    if len(slices) == 1:
-        return slices[0]
-    xp = array_module(slices[0]) if slices else np
-    return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
+    if not slices:
+        return np.empty((2, 0), np.int64)
+    return slices[0] if len(slices) == 1 else array_module(slices[0]).concatenate(slices, axis=1)
 
 
 def _summed(slices: list[Array], is_real: bool = False) -> Array:
@@ -499,42 +498,37 @@ def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any
     """
     if graph.prepared.source.labels is not None:
         edges = pairs_of_labels(edges, name)
-    return (edges, *_ends(graph, edges, name))
-
-
-def _ends(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any]:
-    """Return both columns of the edges that a caller requests."""
-    if hasattr(edges, "to_pandas"):
-        edges = edges.to_pandas()
-    if graph.prepared.source.labels is not None:  # pairs of labels already
         columns = [[pair[end] for pair in edges] for end in (0, 1)]
-    elif hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
-    elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
-        columns = [edges[:, 0], edges[:, 1]]
-    elif (
-        isinstance(edges, tuple | list)
-        and are_two_columns(edges)
-        and all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges)
-    ):
-        columns = list(edges)
     else:
-        iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
-        pairs = list(edges) if iterable else []
-        if not iterable or not all(
-            (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
-        ):
-            raise InputError(
-                f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table "
-                "of two columns, or a pair of columns"
-            )
-        columns = [[pair[end] for pair in pairs] for end in (0, 1)]
+        edges = edges.to_pandas() if hasattr(edges, "to_pandas") else edges
+        columns = _ends(edges, name)
     src, dst = (given_ids(graph, column, name) for column in columns)
     if len(src) != len(dst):
         raise InputError(
             f"{name} have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
         )
-    return src, dst
+    return edges, src, dst
+
+
+def _ends(edges: Any, name: str) -> list[Any]:
+    """Return both columns of ids of the edges that a caller requests."""
+    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
+        return [edges.iloc[:, 0], edges.iloc[:, 1]]
+    if getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
+        return [edges[:, 0], edges[:, 1]]
+    if isinstance(edges, tuple | list) and are_two_columns(edges):
+        if all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges):
+            return list(edges)
+    iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
+    pairs = list(edges) if iterable else []
+    if not iterable or not all(
+        (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
+    ):
+        raise InputError(
+            f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
+            "two columns, or a pair of columns"
+        )
+    return [[pair[end] for pair in pairs] for end in (0, 1)]
 
 
 def _matched(part: Array, distinct_keys: Array) -> Array:

@@ -22,6 +22,7 @@ from dasktc.answers.frames import (
     frame_of,
     gathered,
     given_ids,
+    id_shards,
     ids_of,
     labelled,
     rows_of_partition,
@@ -106,10 +107,9 @@ def vertex_partitions(
     "vertex". Returns handles of the frames, at least one, and, for a Dask DataFrame, of lists of the first and the last
     id of each frame; such a list is empty for a frame without rows.
     """
-    executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
+    executor, shards, ids = graph.executor, _values(graph, vectors, columns), id_shards(graph)
     frames, ends = [], []
-    parts = ids.parts if isinstance(ids, Sharded) else [ids]
-    for values, shard_ids, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
+    for values, shard_ids, (first, end) in zip(shards.parts, ids.parts, pairwise(shards.starts), strict=True):
         count = max(1, -(-(end - first) // rows)) if rows else 1
         for start, stop in pairwise(even(end - first, count)):
             arguments = (values, shard_ids, start, stop, list(columns), kind.library, indexed)

@@ -106,7 +106,7 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
         lines, places = lines.take(pairs), places[pairs]
     if dialect.surveyed:
         return rows, _surveyed(lines, places, dialect, place)
-    fields = pc.extract_regex(lines, _weight_pattern(dialect, place))
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place, True))
     if fields.null_count:
         row = pc.index(fields.is_null(), True).as_py()
         raise BadLine(
@@ -125,7 +125,7 @@ def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Arra
     """Return the text of a field of each line."""
     import pyarrow.compute as pc
 
-    fields = pc.extract_regex(lines, _value_pattern(dialect, place))
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place, False))
     gaps = fields.is_null()
     if not fields.null_count:
         values = _convert(fields.flatten()[0], "text", dialect.separator is not None, places)
@@ -255,28 +255,19 @@ def _has_fields(lines: Array, dialect: Dialect, minimum: int, maximum: int) -> A
 
 
 @once
-def _weight_pattern(dialect: Dialect, place: int) -> str:
-    """Return the regular expression of a data line with a number, `w`, at a position."""
+def _value_pattern(dialect: Dialect, place: int, is_number: bool) -> str:
+    """Return the regular expression of a data line with a field, `w`, at a position: a number, or any field."""
     separator = dialect.separator
     blank = "".join(b for b in BLANKS if b != separator)
     number = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf|[nN]a[nN]"
     if separator is None:
-        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>{number})(?:[{BLANKS}\n]|$)"
-    field = f'(?:[^{separator}{blank}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    quote = '"?'
-    prefix = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
-    return f"^[{blank}]*{prefix}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
-
-
-@once
-def _value_pattern(dialect: Dialect, place: int) -> str:
-    """Return the regular expression of a data line with any field, `w`, at a position."""
-    separator = dialect.separator
-    blank = "".join(b for b in BLANKS if b != separator)
-    if separator is None:
-        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>[^{BLANKS}\n]+)"
-    field = f'(?:[^{separator}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}(?P<w>{field})(?:[{separator}\n]|$)"
+        field = f"[^{BLANKS}\n]+"
+        value = number if is_number else field
+        return f"^[{blank}]*(?:{field}[{BLANKS}]+){{{place}}}(?P<w>{value})(?:[{BLANKS}\n]|$)"
+    first = f"{separator}{blank}" if is_number else separator
+    field = f'(?:[^{first}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
+    value = f'"?(?P<w>{number})"?' if is_number else f"(?P<w>{field})"
+    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}{value}[{blank}]*(?:[{separator}\n]|$)"
 
 
 @once

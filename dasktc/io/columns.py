@@ -339,7 +339,7 @@ def _narrow(integers: Any, place: Place) -> Any:
 
 
 def weights_of(values: Any, source: str, first: int = 0) -> Any:
-    """Convert a column of weights, a sequence, an array, or a column of pandas or Arrow, to float64 of its length.
+    """Convert a one-dimensional column of weights, of any library, to float64 of its length.
 
     `source` describes the column, and `first` is the number of its first row, for errors. InputError: a row, named by
     its number, holds no finite number.

@@ -280,7 +280,7 @@ def _say_doubts(doubts: list[Doubt]) -> None:
 
 
 def detect(url: str, head: bytes) -> str:
-    """Detect a file's format from its first bytes, then from its name; "text" if nothing else is recognized.
+    """Return the name in `FORMATS` of a file's format, by its first bytes, then by its name; "text" if neither tells.
 
     `head` has its first decompressed bytes: at least some hundred, unless the file is shorter. InputError: the bytes
     are of a format that is not read.

@@ -42,7 +42,7 @@ class HeaderLine(NamedTuple):
 
 
 def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
-    """Read line 1 of a file, or its first line that is neither blank nor a comment, which begins with `comment`.
+    """Read the first line of a file, or its first that is neither blank nor a comment, which begins with `comment`.
 
     If there is no such line, the last line of the file. InputError: a line is too long, or the comments are.
     """

@@ -17,6 +17,7 @@ from dasktc.io.formats import streams
 from dasktc.wording import advice
 
 __all__ = [
+    "INTEGERS",
     "LONGEST",
     "blocks",
     "check_lengths",
@@ -32,6 +33,8 @@ Array = Any
 LONGEST = 1 << 20
 """Largest length of a line in bytes, without its end. In METIS files, where a line has all neighbours of a vertex, it
 applies only to comments and the header; longer lines are cut."""
+INTEGERS = b"0123456789 \t\r\n"
+"""Bytes of lines that hold integers alone."""
 HEADER = 1 << 24
 """Bytes within which a header must end, including the comments above and in it."""
 

@@ -30,8 +30,7 @@ __all__ = ["parts"]
 
 Array = Any
 COMMENT = re.compile(rb"^[ \t]*%[^\n]*\n?", re.MULTILINE)
-INTEGERS = b"0123456789 \t\r\n"
-REALS = INTEGERS + b".eE+-"
+REALS = lines.INTEGERS + b".eE+-"
 
 
 class Header(NamedTuple):
@@ -196,7 +195,7 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
     if not count:
         return np.empty(0, np.int64)
     has_weights = header.lead > 0 or header.stride > 1  # weights may be written as reals
-    is_integral = not text.translate(None, INTEGERS)
+    is_integral = not text.translate(None, lines.INTEGERS)
     if not is_integral and (not has_weights or text.translate(None, REALS)):
         return None
     try:

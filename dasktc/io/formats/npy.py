@@ -87,7 +87,7 @@ def _check_length(url: str, rows: int, shortage: int) -> None:
 
 
 def _integers(url: str, name: str, array: Array) -> Array:
-    """Convert integers to int32 or int64 of this machine's byte order; `url` and `name` are for errors.
+    """Convert integers of any shape to int32 or int64 of this machine's byte order; `url` and `name` are for errors.
 
     InputError: the array holds no integers, or one of 2^63 or more.
     """

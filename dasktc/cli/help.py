@@ -86,6 +86,11 @@ class OptionGroup(str):
         """Declare an option that `--help` shows, too."""
         return self.option(*names, everyday=True, **settings)
 
+    def preset(self, name: str, default: Any, help: str, **settings: Any) -> Declare:
+        """Declare an everyday option whose default help shows, and gives its type unless there is one."""
+        settings.setdefault("type", type(default[0] if isinstance(default, tuple) else default))
+        return self.everyday(name, default=default, show_default=True, help=help, **settings)
+
     def flag(self, *names: str, **settings: Any) -> Declare:
         """Declare an everyday option without a value."""
         return self.everyday(*names, is_flag=True, **settings)

@@ -372,13 +372,12 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
 
 
 @_question(
-    OUTPUT.everyday(
+    OUTPUT.preset(
         "--measure",
+        "jaccard",
+        "Measure of common neighbours.",
         type=click.Choice(SIMILARITIES),
         metavar="NAME",
-        default="jaccard",
-        show_default=True,
-        help="Measure of common neighbours.",
         details=f"One of {', '.join(SIMILARITIES)}.",
     ),
     OUTPUT.everyday(
@@ -416,17 +415,8 @@ def similarity(source: list[str], bound: int | None, **options: Any) -> tuple[An
 
 @_question(
     preparing,
-    OUTPUT.everyday(
-        "--error", type=float, default=0.01, show_default=True, metavar="SHARE", help="Half the interval's width."
-    ),
-    OUTPUT.everyday(
-        "--confidence",
-        type=float,
-        default=0.95,
-        show_default=True,
-        metavar="SHARE",
-        help="Probability that it holds.",
-    ),
+    OUTPUT.preset("--error", 0.01, "Half the interval's width.", metavar="SHARE"),
+    OUTPUT.preset("--confidence", 0.95, "Probability that it holds.", metavar="SHARE"),
     OUTPUT.everyday(
         "--share",
         type=float,

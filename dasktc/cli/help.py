@@ -166,17 +166,13 @@ class Group(Command, click.Group):
         return list(self.commands)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, then the options."""
-        self.format_commands(ctx, formatter)
-        super().format_options(ctx, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section."""
+        """Write the commands by section, then the options."""
         sections: dict[str, Rows] = {}
         for name, command in self.commands.items():
             section = getattr(command, "section", "Commands")
             sections.setdefault(section, []).append((name, command.get_short_help_str(limit=1000)))
         _write(formatter, sections)
+        super().format_options(ctx, formatter)
 
 
 def everyday(param: click.Parameter) -> bool:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
@@ -24,6 +24,7 @@ from dasktc.wording import advice, plural
 __all__ = [
     "Choice",
     "Notes",
+    "Noting",
     "Reading",
     "Sample",
     "columns_taken",
@@ -227,6 +228,16 @@ class Notes:
     def sample(self, first: bool = True) -> Sample:
         """Return the rows that were kept."""
         return Sample(self.count, self._runs[:: -(-len(self._runs) // self.most) or 1], first)
+
+
+class Noting:
+    """A part, a frozen dataclass with a field `notes`, that can note its rows."""
+
+    def noting(self, notes: Notes) -> Self:
+        """Return this part, which notes rows of all columns when it is read."""
+        part: Any = self
+        copy: Self = replace(part, notes=notes)
+        return copy
 
 
 def runs_of(parts: int) -> int:

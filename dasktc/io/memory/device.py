@@ -5,13 +5,13 @@ The data stays on the device. No GPU library is imported here: objects are recog
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.columns import agree, check_lengths, places_of
-from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
+from dasktc.io.evidence import Choice, Notes, Noting, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.tables import an_edge_a_row, choose_two
@@ -66,7 +66,7 @@ class DevicePart(_OnDevice):
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePartition(_OnDevice):
+class DevicePartition(_OnDevice, Noting):
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
     Its Delayed is not pickled with the part. Without `names` it is an array of two columns.
@@ -79,10 +79,6 @@ class DevicePartition(_OnDevice):
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
-
-    def noting(self, notes: Notes) -> DevicePartition:
-        """Return this part, which notes rows of all columns when it is read."""
-        return replace(self, notes=notes)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""

@@ -171,11 +171,11 @@ def _supports(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[dict[Block, Ar
     """Supports of the edges of a task's blocks, by position."""
     support = get_backend(job.backend).support
 
-    def of_part(part: BlockTask) -> tuple[dict[Block, Array], int, int]:
+    def support_part(part: BlockTask) -> tuple[dict[Block, Array], int, int]:
         arrays, triangles, wedges = support(part, job.kernel)
         return dict(zip(job.triple.places, arrays, strict=True)), triangles, wedges
 
-    return _in_parts(of_part, job, blocks)
+    return _sum_parts(support_part, job, blocks)
 
 
 def _vertices(
@@ -184,10 +184,10 @@ def _vertices(
     """Sums by vertex that the kernel itself computes."""
     count, (index, table, _) = get_backend(job.backend).vertex_support, job.triple.places
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
-    return _in_parts(lambda part: count(part, job.kernel, sides, sizes), job, blocks)
+    return _sum_parts(lambda part: count(part, job.kernel, sides, sizes), job, blocks)
 
 
-def _in_parts(
+def _sum_parts(
     function: Callable[[BlockTask], tuple[dict[Key, Array], int, int]], job: Job, blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[Key, Array], Record]:
     """Add up the arrays, triangles and wedges of a task, split by rows, over the parts for which memory suffices."""

@@ -21,13 +21,13 @@ from dasktc.saved.folder import check_new
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
-__all__ = ["Written", "save_source", "write_measures", "write_similarity", "write_truss"]
+__all__ = ["WriteSummary", "save_source", "write_measures", "write_similarity", "write_truss"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
-class Written(Summarised):
+class WriteSummary(Summarised):
     """Summary of what was written."""
 
     facts: dict[str, Any]
@@ -52,7 +52,7 @@ class Written(Summarised):
         return self.rows
 
 
-def _answered(
+def _write_answer(
     source: Any,
     out: str | os.PathLike[str],
     force: bool,
@@ -69,12 +69,12 @@ def _answered(
     start = time.perf_counter()
     with prepare(source, **options) as graph:
         answer_start, context = time.perf_counter(), graph._context
-        frames, found = answer(context)
+        frames, result = answer(context)
         answer_end = time.perf_counter()
         write_frames(frames, out, context.executor, force)
         end = time.perf_counter()
         seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
-        return found, {
+        return result, {
             "vertices": graph.vertices,
             "edges": graph.edges,
             "backend": context.options.chosen_backend,
@@ -83,7 +83,7 @@ def _answered(
 
 
 @said_in_one_line
-def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> Written:
+def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
     """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
 
     Parameters
@@ -101,7 +101,7 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
 
     Returns
     -------
-    Written
+    WriteSummary
         Numbers of the graph after clean-up, its average clustering and transitivity, `out`, and total wall seconds.
 
     Raises
@@ -112,14 +112,14 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         As `prepare` and `Graph.triangles`.
     """
 
-    def measured(context: CountingContext) -> tuple[list[Any], tuple[int, float, float]]:
+    def answer(context: CountingContext) -> tuple[list[Any], tuple[int, float, float]]:
         average, share = average_clustering(context), transitivity(context)
         frames, triangles = vertex_frames(context, MEASURES)
         return frames, (triangles, average, share)
 
-    (triangles, average, share), graph = _answered(source, out, force, options, "measures", measured)
+    (triangles, average, share), graph = _write_answer(source, out, force, options, "measures", answer)
     path, vertices, seconds = os.fspath(out), plural(graph["vertices"], "vertex"), graph["seconds"]["total"]
-    return Written(
+    return WriteSummary(
         {
             "triangles": triangles,
             "vertices": graph["vertices"],
@@ -143,7 +143,7 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
 @said_in_one_line
 def write_truss(
     source: Any, output: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
-) -> Written:
+) -> WriteSummary:
     """Write every edge with its trussness, or the edges of one truss with their triangles within it.
 
     Parameters
@@ -161,7 +161,7 @@ def write_truss(
 
     Returns
     -------
-    Written
+    WriteSummary
         `largest` is the largest trussness, or, of one truss, the most triangles of an edge within it; 0 without edges.
         `vertices` and `edges` are written; `graph_vertices` and `graph_edges` those of the graph after clean-up.
 
@@ -172,7 +172,7 @@ def write_truss(
     """
     if k is not None:
         k = order_of_truss(k)
-    truss, graph = _answered(source, output, force, options, "truss", lambda context: truss_frames(context, k))
+    truss, graph = _write_answer(source, output, force, options, "truss", lambda context: truss_frames(context, k))
     contents = f"{plural(truss.edges, 'edge')} of trussness up to {truss.largest:,}"
     if k is not None:
         contents = (
@@ -181,7 +181,7 @@ def write_truss(
         )
     path, seconds = os.fspath(output), graph["seconds"]
     duration = f"{seconds['total']:.2f} s, of which {seconds['truss']:.2f} to peel"
-    return Written(
+    return WriteSummary(
         {
             "output": path,
             "k": k,
@@ -200,7 +200,7 @@ def write_truss(
 
 
 @said_in_one_line
-def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> Written:
+def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
     """Prepare a source and save the graph.
 
     Parameters
@@ -216,7 +216,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
 
     Returns
     -------
-    Written
+    WriteSummary
         Numbers of the graph, its scheme and order, the bytes of its arrays, and wall seconds of read, prepare, save and
         total.
 
@@ -233,7 +233,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
         end = time.perf_counter()
         plan, path, reorder = graph.plan, without_secrets(os.fspath(out)), graph._context.options.chosen_reorder
         seconds = {**graph._context.prepared.seconds, "save": end - save_start, "total": end - start}
-    return Written(
+    return WriteSummary(
         {
             "out": path,
             "vertices": plan.vertices,
@@ -264,7 +264,7 @@ def write_similarity(
     bound: int = BOUND,
     force: bool = False,
     **options: Any,
-) -> Written:
+) -> WriteSummary:
     """Write the similarity of the ends of every edge, or each vertex's most similar vertices.
 
     Parameters
@@ -282,7 +282,7 @@ def write_similarity(
 
     Returns
     -------
-    Written
+    WriteSummary
         `rows` pairs are written, with up to `top` of a vertex; `vertices` and `edges` are those of the graph.
 
     Raises
@@ -293,12 +293,12 @@ def write_similarity(
     checked(measure)
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
-    rows, graph = _answered(
+    rows, graph = _write_answer(
         source, output, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
     )
     path, pairs, seconds = os.fspath(output), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
     selection = "every edge" if top is None else f"each vertex and up to {top:,} most similar ones"
-    return Written(
+    return WriteSummary(
         {"output": path, "measure": measure, "top": top, "rows": rows, **graph},
         f"{path}: {pairs}; {seconds:.2f} s",
         [

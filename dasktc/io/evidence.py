@@ -24,7 +24,7 @@ from dasktc.wording import advice, plural
 __all__ = [
     "Choice",
     "Notes",
-    "Noting",
+    "NotingPart",
     "Reading",
     "Sample",
     "columns_taken",
@@ -230,7 +230,7 @@ class Notes:
         return Sample(self.count, self._runs[:: -(-len(self._runs) // self.most) or 1], first)
 
 
-class Noting:
+class NotingPart:
     """A part, a frozen dataclass with a field `notes`, that can note its rows."""
 
     def noting(self, notes: Notes) -> Self:

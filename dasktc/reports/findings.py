@@ -33,13 +33,13 @@ class Allowance:
 
     seconds: float = 10.0
     """It may always take these; the time of the whole count if that is longer."""
-    by_vertex: float = 2.0
-    by_edge: float = 6.0
+    vertex_ratio: float = 2.0
+    edge_ratio: float = 6.0
     """Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5
     on Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
-    visited: float = 60.0
+    visit_ratio: float = 60.0
     """The same if the memory only allows visiting triangles one by one."""
-    predicted: float = 3.0
+    prediction_ratio: float = 3.0
     """Largest ratio of a count's time to its predicted time (`planning.rates`)."""
 
 
@@ -82,12 +82,12 @@ def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowa
         counting, kernel = sum(record.count.seconds for record in result._records), support_kernel(graph)
         if kernel not in (result.kernel, "visit"):  # not that of the count, as `trust`, which may take far longer
             rates = RATES[result.backend]
-            predicted = result.edges / rates.edges + result.stats.wedges / rates.probes
-            counting = min(counting, allowance.predicted * predicted)
+            prediction = result.edges / rates.edges + result.stats.wedges / rates.probes
+            counting = min(counting, allowance.prediction_ratio * prediction)
         counting /= max(1, result.workers)
-        by_vertex, by_edge = allowance.by_vertex, allowance.by_edge
+        by_vertex, by_edge = allowance.vertex_ratio, allowance.edge_ratio
         if kernel == "visit":
-            by_vertex = by_edge = allowance.visited
+            by_vertex = by_edge = allowance.visit_ratio
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:

@@ -359,7 +359,7 @@ def page_within(**allowance):
 
 
 def test_the_report_says_that_the_average_was_not_computed():
-    text = page_within(by_edge=1e9, by_vertex=1e9)
+    text = page_within(edge_ratio=1e9, vertex_ratio=1e9)
     numbers = numbers_of(text)
     assert numbers["average clustering"] == "–"
     assert "Triangles of vertices were not counted: that takes about" in text
@@ -412,7 +412,7 @@ def test_the_report_repeats_every_option_that_was_given(tmp_path):
 
 
 def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path):
-    text = page_within(by_edge=1e9)
+    text = page_within(edge_ratio=1e9)
     assert "Triangles of edges were not counted: that takes about" in text
     assert "per_edge=... counts them" in text
     assert "Edges with most triangles" not in text

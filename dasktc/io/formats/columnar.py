@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import FILE, Place, edge_frame, kept_values, readable, settle, to_ids
-from dasktc.io.evidence import COLUMNS, Choice, Notes, Noting, Reading, columns_taken, note_frame
+from dasktc.io.evidence import COLUMNS, Choice, Notes, NotingPart, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
 from dasktc.io.id_names import choose, weight_position
 from dasktc.io.source import Part, ReadOptions
@@ -48,7 +48,7 @@ class _Groups(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _RowGroups(Noting):
+class _RowGroups(NotingPart):
     """Row groups of a file, or of several, which cuDF reads together because one file leaves most of a device idle."""
 
     files: tuple[_Groups, ...]

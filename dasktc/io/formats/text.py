@@ -17,7 +17,7 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.columns import edge_frame
-from dasktc.io.evidence import RUN, Choice, Notes, Noting, Reading
+from dasktc.io.evidence import RUN, Choice, Notes, NotingPart, Reading
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import BLANKS, BadLine, Dialect, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Doubt, fields_of, sniff
@@ -35,7 +35,7 @@ ROW_BYTES = 8
 
 
 @dataclass(frozen=True)
-class _Lines(Noting):
+class _Lines(NotingPart):
     """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
 
     With `aligned`, a line begins at `start`. `counts` is set in a part that is the whole file: the number

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.columns import agree, check_lengths, places_of
-from dasktc.io.evidence import Choice, Notes, Noting, Reading, judge, note_frame, sample_of
+from dasktc.io.evidence import Choice, Notes, NotingPart, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.tables import an_edge_a_row, choose_two
@@ -66,7 +66,7 @@ class DevicePart(_OnDevice):
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePartition(_OnDevice, Noting):
+class DevicePartition(_OnDevice, NotingPart):
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
     Its Delayed is not pickled with the part. Without `names` it is an array of two columns.

@@ -24,7 +24,7 @@ from dasktc.io.columns import (
     settle,
     to_ids,
 )
-from dasktc.io.evidence import Choice, Notes, Noting, note_frame
+from dasktc.io.evidence import Choice, Notes, NotingPart, note_frame
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.watched import mapped
 from dasktc.options import Ids
@@ -79,7 +79,7 @@ class SlicePart:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionPart(Noting):
+class PartitionPart(NotingPart):
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the

@@ -44,11 +44,6 @@ class DasktcError(Exception):
         """Pickle what the error was made of."""
         return type(self), self._neutral, vars(self)
 
-    @property
-    def neutral(self) -> str:
-        """The whole text, with options in both languages."""
-        return " ".join(map(str, self._neutral))
-
 
 class InputError(DasktcError, ValueError):
     """The caller's input cannot be used: an invalid option, or a source that cannot be read."""
@@ -75,8 +70,8 @@ _SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|to
 
 
 def neutral_text(error: BaseException) -> str:
-    """Return an error's text as one line for another message, which another process may show in its language."""
-    return " ".join((error.neutral if isinstance(error, DasktcError) else str(error)).split())
+    """Return an error's whole text as one line for another message, which another process may show in its language."""
+    return " ".join((" ".join(map(str, error._neutral)) if isinstance(error, DasktcError) else str(error)).split())
 
 
 def without_secrets(text: str) -> str:

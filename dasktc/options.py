@@ -346,23 +346,16 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class CountOptions:
-    """How a prepared graph is counted: verification, checkpoint and progress.
-
-    Attributes
-    ----------
-    verify : float
-        Share of the tasks, 0 to 1, that are counted again by another kernel.
-    seed : int
-        Seed of the choice of those tasks.
-    checkpoint : path or None
-        Folder that keeps the results of finished tasks.
-    progress : callable (stage, done, total) or None
-    """
+    """How a prepared graph is counted: verification, checkpoint and progress."""
 
     verify: float = 0.0
+    """Share of the tasks, 0 to 1, that are counted again by another kernel."""
     seed: int = 0
+    """Seed of the choice of those tasks."""
     checkpoint: str | os.PathLike[str] | None = None
+    """Folder that keeps the results of finished tasks."""
     progress: Callable[[str, int, int], None] | None = None
+    """Called with (stage, done, total)."""
 
     def __post_init__(self) -> None:
         """Refuse (InputError) values of a wrong type or range."""
@@ -371,21 +364,14 @@ class CountOptions:
 
 @dataclass(frozen=True)
 class AttributeOptions:
-    """Which attributes of edges are kept beside their ends: weights and directions.
-
-    Attributes
-    ----------
-    weight : str, int or None
-        The column, or edge attribute, of weights: by name, or by position in digits.
-    directed : bool
-        Keep directions.
-    duplicates : {"sum", "last"} or None
-        Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused.
-    """
+    """Which attributes of edges are kept beside their ends: weights and directions."""
 
     weight: str | None = None
+    """The column, or edge attribute, of weights: by name, or by position in digits."""
     directed: bool = False
+    """Keep directions."""
     duplicates: str | None = None
+    """Weight of an edge if several rows give it: their sum, or the last. None: such rows are refused."""
 
     def __post_init__(self) -> None:
         """Refuse (InputError) values of a wrong type, and `duplicates` without weights."""
@@ -407,10 +393,7 @@ class AttributeOptions:
 def weight_name(value: Any) -> str | None:
     """Convert the `weight` option for readers: a name, or a column's position in digits.
 
-    Raises
-    ------
-    InputError
-        It is neither a non-empty text nor a whole number of at least 0.
+    InputError: it is neither a non-empty text nor a whole number of at least 0.
     """
     if value is None or (isinstance(value, str) and value):
         return value
@@ -428,10 +411,7 @@ def read_ids(value: str) -> Ids | None:
 def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
     """Convert a number, or a text such as "4GB", to bytes.
 
-    Raises
-    ------
-    InputError
-        It is not a size, or below one byte, or too large for 64 bits.
+    InputError: it is not a size, or below one byte, or too large for 64 bits.
     """
     if value is None:
         return None

@@ -77,25 +77,17 @@ WIDE = 4
 
 
 class EdgeMeasure(NamedTuple):
-    """A measure of edges that is computed from their numbers when partitions become frames.
-
-    Attributes
-    ----------
-    function : callable (numbers, of_src, of_dst) -> array
-        From the numbers of some edges, int64, and the entries of the vector at both ends; None without a vector.
-        Numbers of float64 are given as their bits.
-    dtype : str
-        Of its results.
-    vector : Sharded or None
-        By dense id.
-    real : bool
-        Whether the numbers are float64.
-    """
+    """A measure of edges that is computed from their numbers when partitions become frames."""
 
     function: Callable[[Array, Array, Array], Array]
+    """Of (numbers, of_src, of_dst): the numbers of some edges, int64, and the entries of the vector at both ends, None
+    without a vector. Numbers of float64 are given as their bits."""
     dtype: str
+    """Of the results of the function."""
     vector: Sharded | None = None
+    """Entries by dense id."""
     real: bool = False
+    """Whether the numbers are float64."""
 
 
 def edge_answer(
@@ -158,17 +150,8 @@ def edge_answer(
 def frame_of_edges(graph: CountingContext, kind: FrameKind, oriented: bool) -> Any:
     """Make a frame of every edge: from source to target, as oriented in the blocks, or the smaller end first.
 
-    Returns
-    -------
-    DataFrame
-        Columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
-
-    Raises
-    ------
-    InputError
-        The frame needs more memory than is available.
-    CountError
-        Edges were lost.
+    It has columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
+    InputError: the frame needs more memory than is available. CountError: edges were lost.
     """
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
@@ -222,18 +205,10 @@ def partitions(
 
 
 def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
-    """Call a function on parts of the edges that contain each edge once: keys over dense ids above numbers, any order.
+    """Call a function on parts of the edges that contain each edge once; return the handles of what it returns.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    by_place : dict of (i, j) to handle of array of int32
-        As for `edge_answer`.
-    function : callable (array of int64, shape (2, edges)) -> object
-
-    Returns
-    -------
-    list of handles
+    It is given keys over dense ids above numbers, int64 of shape (2, edges), in any order. `by_place` is as for
+    `edge_answer`.
     """
     executor, (rows, step) = graph.executor, _lengths(graph)
     if not graph.plan.scheme.once:
@@ -409,10 +384,9 @@ def _cut(part: Array, starts: list[int]) -> list[Array]:
 
 
 def _joined(slices: list[Array]) -> Array:
-    if len(slices) == 1:
-        return slices[0]
-    xp = array_module(slices[0]) if slices else np
-    return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
+    if not slices:
+        return np.empty((2, 0), np.int64)
+    return slices[0] if len(slices) == 1 else array_module(slices[0]).concatenate(slices, axis=1)
 
 
 def _summed(slices: list[Array], is_real: bool = False) -> Array:
@@ -519,56 +493,42 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
 def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any, Any]:
     """Return the pairs that a caller requests: as they can be indexed for errors, and both columns of ids.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    edges : table, array of shape (m, 2), or sequence of pairs
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are no pairs of ids, or their ids have another type than the graph's.
+    They are a table, an array of shape (m, 2), or a sequence of pairs; `name` is that of the parameter, for errors.
+    InputError: they are no pairs of ids, or their ids have another type than the graph's.
     """
     if graph.prepared.source.labels is not None:
         edges = pairs_of_labels(edges, name)
-    return (edges, *_ends(graph, edges, name))
-
-
-def _ends(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any]:
-    """Return both columns of the edges that a caller requests."""
-    if hasattr(edges, "to_pandas"):
-        edges = edges.to_pandas()
-    if graph.prepared.source.labels is not None:  # pairs of labels already
         columns = [[pair[end] for pair in edges] for end in (0, 1)]
-    elif hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
-    elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
-        columns = [edges[:, 0], edges[:, 1]]
-    elif (
-        isinstance(edges, tuple | list)
-        and are_two_columns(edges)
-        and all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges)
-    ):
-        columns = list(edges)
     else:
-        iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
-        pairs = list(edges) if iterable else []
-        if not iterable or not all(
-            (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
-        ):
-            raise InputError(
-                f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table "
-                "of two columns, or a pair of columns"
-            )
-        columns = [[pair[end] for pair in pairs] for end in (0, 1)]
+        edges = edges.to_pandas() if hasattr(edges, "to_pandas") else edges
+        columns = _ends(edges, name)
     src, dst = (given_ids(graph, column, name) for column in columns)
     if len(src) != len(dst):
         raise InputError(
             f"{name} have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
         )
-    return src, dst
+    return edges, src, dst
+
+
+def _ends(edges: Any, name: str) -> list[Any]:
+    """Return both columns of ids of the edges that a caller requests."""
+    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
+        return [edges.iloc[:, 0], edges.iloc[:, 1]]
+    if getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
+        return [edges[:, 0], edges[:, 1]]
+    if isinstance(edges, tuple | list) and are_two_columns(edges):
+        if all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges):
+            return list(edges)
+    iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
+    pairs = list(edges) if iterable else []
+    if not iterable or not all(
+        (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
+    ):
+        raise InputError(
+            f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
+            "two columns, or a pair of columns"
+        )
+    return [[pair[end] for pair in pairs] for end in (0, 1)]
 
 
 def _matched(part: Array, distinct_keys: Array) -> Array:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dasktc.backends import get_backend, support_bytes, support_kernels, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
@@ -37,6 +37,7 @@ from dasktc.wording import advice, plural
 __all__ = ["edge_supports", "kernel_and_bytes", "support_kernel", "vertex_supports", "zeros_of"]
 
 Array = Any
+Key = TypeVar("Key")
 _log = logging.getLogger("dasktc")
 SUM = Fold(lambda: 0, operator.iadd, total)
 """Fold that adds up arrays."""
@@ -51,20 +52,9 @@ Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """Count every edge's triangles.
 
-    Returns
-    -------
-    supports : dict of (i, j) to handle of array of int32
-        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its
-        supports there add up to its triangles.
-    triangles : int
-        Triangles of the graph.
-
-    Raises
-    ------
-    InputError
-        A task needs more memory than a worker has.
-    CountError
-        The tasks did not handle every wedge once.
+    Returns handles of arrays of int32 by position of the block, aligned with its columns, and the triangles of the
+    graph. If the scheme puts an edge into several blocks, its supports there add up to its triangles. InputError: a
+    task needs more memory than a worker has. CountError: the tasks did not handle every wedge once.
     """
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
     supports, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
@@ -82,15 +72,10 @@ def zeros_of(block: OrientedCSR, backend: str) -> Array:
 
 
 def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
-    """Count every vertex's triangles; parameters and errors are those of `edge_supports`.
+    """Count every vertex's triangles; errors are those of `edge_supports`.
 
-    Returns
-    -------
-    sums : dict of int to handle of array of int64
-        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. If a vertex
-        is on several sides, its sums add up to its triangles.
-    triangles : int
-        Triangles of the graph.
+    Returns handles of arrays of int64 by side of the blocks (`Scheme.sides`), the sums of its vertices in the order of
+    their numbers, and the triangles of the graph. If a vertex is on several sides, its sums add up to its triangles.
     """
     plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
     ends: Ends = {}
@@ -137,22 +122,8 @@ def _sums(
 def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
     """Choose the first kernel that computes supports itself and whose tables fit, else the one that visits.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    plan : Plan, optional
-        Plan with the splits; default: the graph's plan.
-
-    Returns
-    -------
-    kernel : str
-    nbytes : int
-        Bytes that a task needs: the blocks, their supports, the sums of three parts, and the kernel's scratch.
-
-    Raises
-    ------
-    InputError
-        A task needs more memory than a worker has.
+    `plan` has the splits; None: the graph's plan. Returns also the bytes that a task needs: the blocks, their supports,
+    the sums of three parts, and the kernel's scratch. InputError: a task needs more memory than a worker has.
     """
     from dasktc.backends.cpu.splits import sample_bytes
 
@@ -184,32 +155,9 @@ def support_kernel(graph: CountingContext) -> str:
     return "visit" if kernel == VISITED else kernel
 
 
-Visited = dict[Block, tuple[OrientedCSR, Array]]
-"""Each block of a task by position, with the supports of its edges."""
-
-
-def _task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[BlockTask, dict[Block, OrientedCSR]]:
-    """Make the task of a job, split by rows, and its blocks by position."""
-    task_blocks = dict(zip(job.triple.places, blocks, strict=True))
-    return task_of(replace(job, cut="rows"), *(task_blocks[place] for place in job.triple.places)), task_blocks
-
-
-def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
-    backend, (task, task_blocks) = get_backend(job.backend), _task(job, blocks)
-    parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
-    supports, triangles, wedges = next(parts)
-    for addends, part_triangles, part_wedges in parts:
-        for base, addend in {id(base): (base, addend) for base, addend in zip(supports, addends, strict=True)}.values():
-            base += addend
-        triangles, wedges = triangles + part_triangles, wedges + part_wedges
-    _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
-    visits = {place: (task_blocks[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
-    return visits, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
-
-
 def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
-    supports, record = _visited(job, blocks)
-    return [*(supports[place][1] for place in sorted(supports)), record]
+    supports, record = _supports(job, blocks)
+    return [*(supports[place] for place in sorted(supports)), record]
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
@@ -219,18 +167,37 @@ def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     return [*(sums[side] for side in sorted(sums)), record]
 
 
+def _supports(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[dict[Block, Array], Record]:
+    """Supports of the edges of a task's blocks, by position."""
+    support = get_backend(job.backend).support
+
+    def support_part(part: BlockTask) -> tuple[dict[Block, Array], int, int]:
+        arrays, triangles, wedges = support(part, job.kernel)
+        return dict(zip(job.triple.places, arrays, strict=True)), triangles, wedges
+
+    return _sum_parts(support_part, job, blocks)
+
+
 def _vertices(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
     """Sums by vertex that the kernel itself computes."""
-    count = get_backend(job.backend).vertex_support
-    (task, _), (index, table, _) = _task(job, blocks), job.triple.places
+    count, (index, table, _) = get_backend(job.backend).vertex_support, job.triple.places
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
-    parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
+    return _sum_parts(lambda part: count(part, job.kernel, sides, sizes), job, blocks)
+
+
+def _sum_parts(
+    function: Callable[[BlockTask], tuple[dict[Key, Array], int, int]], job: Job, blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[Key, Array], Record]:
+    """Add up the arrays, triangles and wedges of a task, split by rows, over the parts for which memory suffices."""
+    task_blocks = dict(zip(job.triple.places, blocks, strict=True))
+    task = task_of(replace(job, cut="rows"), *(task_blocks[place] for place in job.triple.places))
+    parts = in_halves(function, task, job)
     sums, triangles, wedges = next(parts)
     for addends, part_triangles, part_wedges in parts:
-        for side, addend in addends.items():
-            sums[side] += addend
+        for key, addend in addends.items():
+            sums[key] += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
     _refuse_unless_three(job, sums.values(), triangles)
     return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
@@ -251,11 +218,11 @@ def _ends_of_edges(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
     """Halve the sum of supports at each vertex, which is even because two edges of a triangle meet at a vertex."""
-    backend, (visits, record) = get_backend(job.backend), _visited(job, blocks)
+    backend, (supports, record) = get_backend(job.backend), _supports(job, blocks)
     sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
-    for place, (block, supports) in visits.items():
+    for place, block in dict(zip(job.triple.places, blocks, strict=True)).items():
         (row, _), (column, _) = ends[place]
-        backend.add_ends(block, supports, sums[row], sums[column])
+        backend.add_ends(block, supports[place], sums[row], sums[column])
     for doubles in sums.values():
         if bool((doubles & 1).any()):
             raise CountError(

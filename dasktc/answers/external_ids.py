@@ -37,19 +37,9 @@ def shares_of(
 ) -> list[tuple[list[Any], list[Any]]]:
     """Cut vectors over every s-th vertex, or over listed vertices, into their shares of the shards.
 
-    Parameters
-    ----------
-    executor : Executor
-    sides : list of handles of arrays
-    numberings : list of (int, int), or of handles of arrays
-        First id and stride of each vector; or its ids, ascending.
-    starts : tuple of int
-        First ids of the shards.
-
-    Returns
-    -------
-    list of (list of handles, list of (int, int) or of handles)
-        For each shard the parts of the vectors, and the first position and stride of each there, or its positions.
+    A numbering is the first id and the stride of a vector, or the handle of its ids, ascending; `starts` are the first
+    ids of the shards. Returns for each shard the parts of the vectors, and the first position and stride of each there,
+    or the handle of its positions.
     """
     shares = []
     for first, end in pairwise(starts):
@@ -94,23 +84,9 @@ def values_in_shards(
     ids: Sharded,
     columns: dict[str, Callable[..., Array]],
 ) -> Sharded:
-    """Compute values from vectors and send them to the shards of the caller's ids.
+    """Compute columns of integer vectors, in the shards of `order`, and send them to the shards of the caller's ids.
 
-    Parameters
-    ----------
-    executor : Executor
-    vectors : list of Sharded
-        Integer vectors in the shards of `order`.
-    order : Sharded
-        The dense id of each entry.
-    ids : Sharded
-        The caller's ids.
-    columns : dict of str to callable (*arrays) -> array
-
-    Returns
-    -------
-    Sharded
-        Each shard is the list of its columns' arrays.
+    `order` has the dense id of each entry. Each shard of the result is the list of its columns' arrays.
     """
     executor, [order, *vectors] = vectors_on_host(executor, "vertex-frames", order, *vectors)
     shards = [permuted(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]

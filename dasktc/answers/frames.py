@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
-from operator import methodcaller
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -45,6 +44,7 @@ __all__ = [
     "frame_of",
     "gathered",
     "given_ids",
+    "id_shards",
     "ids_of",
     "in_library",
     "labelled",
@@ -68,17 +68,12 @@ FRAMES: tuple[FrameName, ...] = get_args(FrameName)
 
 @dataclass(frozen=True)
 class FrameKind:
-    """The frame type of an answer.
-
-    Attributes
-    ----------
-    kind : {"pandas", "polars", "cudf", "dask"}
-    library : {"pandas", "cudf"}
-        Library in which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones.
-    """
+    """The frame type of an answer."""
 
     kind: str
+    """One of FRAMES."""
     library: Library
+    """In which it is made: of a Dask DataFrame's partitions too. Polars frames are made of pandas ones."""
 
     @property
     def whole(self) -> bool:
@@ -253,10 +248,8 @@ def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     """Number of rows that fill a partition, for `ids` columns of ids and `numbers` columns of numbers."""
     id_bytes = 8
     if graph.prepared.source.ids == "text":
-        vertices = graph.prepared.vertices
-        parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
-        widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
-        id_bytes += sum(widths) // max(1, graph.vertices)
+        widths = graph.executor.map("ids", _text_bytes, list(id_shards(graph).parts))
+        id_bytes += sum(graph.executor.gather(widths)) // max(1, graph.vertices)
     return max(1, graph.tuning.partition_bytes // (ids * id_bytes + 8 * numbers))
 
 
@@ -306,16 +299,10 @@ def numbered(
 
 
 def spread(graph: CountingContext, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
-    """Make a Dask DataFrame or Series of partitions that stay where they are.
+    """Make a Dask DataFrame or Series of partitions, at least one, that stay where they are.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    frames : list of handles of DataFrame or Series, at least one
-    meta : DataFrame or Series
-        An empty frame with the columns' types.
-    divisions : tuple or None
-        The first index of each partition, and the last index of all; None: unknown.
+    `meta` is an empty frame with the columns' types. `divisions` are the first index of each partition, and the last
+    index of all; None: unknown.
     """
     import dask.dataframe as dd
 
@@ -345,10 +332,7 @@ def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) ->
 def text_of_labels(graph: CountingContext, frames: list[Any]) -> list[Any]:
     """Replace ids by the text of their labels in handles of pandas frames, for files, if the source has labels.
 
-    Raises
-    ------
-    InputError
-        Two labels have the same text.
+    InputError: two labels have the same text.
     """
     labels, executor = graph.prepared.source.labels, graph.executor
     if labels is None:
@@ -368,20 +352,11 @@ def _with_text(frame: Any, texts: Any) -> Any:
 
 
 def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
-    """Check the ids that a caller requests; return an array of int64 or of text.
+    """Check the ids that a caller requests; return an array of int64 or of text, or, with labels, their positions.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    values : sequence, set, array, or column of pandas, Arrow, CuPy or cuDF
-        With labels: positions of these; -1 for those of no vertex.
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are not ids, or have another type than the graph's ids.
+    They are a sequence, a set, an array, or a column of pandas, Arrow, CuPy or cuDF; `name` is that of the parameter,
+    for errors. The position of a label of no vertex is -1. InputError: they are not ids, or have another type than the
+    graph's ids.
     """
     if hasattr(values, "__cuda_array_interface__") or type(values).__module__.partition(".")[0] == "cudf":
         values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()
@@ -397,39 +372,38 @@ def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
     return id_array.astype(np.int64) if ids == "int" else id_array
 
 
+def id_shards(graph: CountingContext) -> Sharded:
+    """The caller's ids by dense id, in shards of arrays; a map of all vertices is the only shard."""
+    vertices = graph.prepared.vertices
+    return vertices if isinstance(vertices, Sharded) else Sharded((0, graph.vertices), [vertices])
+
+
 def dense_ids(graph: CountingContext, ids: Any) -> Array:
     """Return the dense id of each id from `given_ids`, int64 on the host; -1 for ids that are not in the graph."""
-    vertices, executor = graph.prepared.vertices, graph.executor
-    if not isinstance(vertices, Sharded):
-        return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
-    shard_places = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
-    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *shard_places])
+    places = graph.executor.gather(id_shards(graph).map(graph.executor, "ids", _dense_of_shard, ids))
+    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *places])
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
     """Return a pandas column of the caller's ids, or labels, for a few dense ids."""
-    vertices, executor, source = graph.prepared.vertices, graph.executor, graph.prepared.source
-    if isinstance(vertices, Sharded):
-        ids: Any = np.empty(len(dense), dtype=np.int64 if source.ids == "int" else object)
-        for places, values in executor.gather(vertices.map(executor, "ids", _external_of_shard, dense)):
-            ids[places] = values
-        ids = ids if source.ids == "int" else ids.tolist()
-    else:
-        (ids,) = executor.gather([executor.submit("ids", methodcaller("external", dense), vertices)])
-    return column(ids) if source.labels is None else source.labels.of(column(ids))
+    executor, source = graph.executor, graph.prepared.source
+    ids = np.empty(len(dense), dtype=np.int64 if source.ids == "int" else object)
+    for places, values in executor.gather(id_shards(graph).map(executor, "ids", _external_of_shard, dense)):
+        ids[places] = values
+    names = column(ids if source.ids == "int" else ids.tolist())
+    return names if source.labels is None else source.labels.of(names)
 
 
 def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:
+    if hasattr(part, "external"):
+        return np.arange(len(dense)), np.asarray(part.external(dense))
     places = np.flatnonzero((dense >= first) & (dense < first + len(part)))
     return places, np.asarray(on_host(part).take(dense[places] - first))
 
 
-def _dense(vertices: VertexMap, ids: Any) -> Array:
-    return places_among(vertices.external(np.arange(vertices.size)), ids)
-
-
 def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
-    places = places_among(on_host(part), ids)
+    shard_ids = part.external(np.arange(part.size)) if hasattr(part, "external") else on_host(part)
+    places = places_among(shard_ids, ids)
     return np.where(places < 0, places, places + first)
 
 

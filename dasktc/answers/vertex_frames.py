@@ -22,6 +22,7 @@ from dasktc.answers.frames import (
     frame_of,
     gathered,
     given_ids,
+    id_shards,
     ids_of,
     labelled,
     rows_of_partition,
@@ -102,24 +103,13 @@ def vertex_partitions(
 ) -> tuple[list[Any], list[Any]]:
     """Make frames with numbers of every vertex and leave them where they are made; parameters as for `vertex_answer`.
 
-    Parameters
-    ----------
-    graph, vectors, columns, kind
-    rows : int, optional
-        Largest number of rows of a frame; default: one frame per shard.
-    indexed : bool
-        Whether ids are the frame's index rather than its column "vertex".
-
-    Returns
-    -------
-    frames : list of handles of DataFrame, at least one
-    ends : list of handles of list
-        For a Dask DataFrame, the first and the last id of each frame; none for a frame without rows.
+    A frame has at most `rows` rows; None: a frame a shard. With `indexed` ids are its index rather than its column
+    "vertex". Returns handles of the frames, at least one, and, for a Dask DataFrame, of lists of the first and the last
+    id of each frame; such a list is empty for a frame without rows.
     """
-    executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
+    executor, shards, ids = graph.executor, _values(graph, vectors, columns), id_shards(graph)
     frames, ends = [], []
-    parts = ids.parts if isinstance(ids, Sharded) else [ids]
-    for values, shard_ids, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
+    for values, shard_ids, (first, end) in zip(shards.parts, ids.parts, pairwise(shards.starts), strict=True):
         count = max(1, -(-(end - first) // rows)) if rows else 1
         for start, stop in pairwise(even(end - first, count)):
             arguments = (values, shard_ids, start, stop, list(columns), kind.library, indexed)

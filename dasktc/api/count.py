@@ -176,7 +176,8 @@ def triangle_count(
         if uses_bits:
             refuse_other_ways(call.executor, call.source, counting, files=outputs != Outputs())
         cluster = distribution_of(call)
-        if cluster and cluster.counts_in_one_call(outputs, checkpoint):
+        # Only tasks write a checkpoint and output files.
+        if cluster and cluster.how.kind == "call" and checkpoint is None and outputs == Outputs():
             answer = partial(_count_in_one_call, cluster=cluster, counting=counting)
         else:
             answer = partial(

@@ -15,7 +15,6 @@ from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
-from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph
 
 __all__ = ["ClusterRun", "distribution_of"]
@@ -25,23 +24,12 @@ NVLINK = 45e9
 
 
 class ClusterRun(NamedTuple):
-    """How a count runs on a cluster, and what its workers offer.
-
-    Attributes
-    ----------
-    executor : DaskExecutor
-        Without a memory budget.
-    how : Distribution
-    limits : Limits
-    """
+    """How a count runs on a cluster, and what its workers offer."""
 
     executor: DaskExecutor
+    """It has no memory budget."""
     how: Distribution
     limits: Limits
-
-    def counts_in_one_call(self, outputs: Outputs, checkpoint: object) -> bool:
-        """Whether the whole count is one call: not with a checkpoint or output files, which only tasks write."""
-        return self.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
     def prepares_in_one_call(self, executor: Executor, options: Options) -> bool:
         """Whether the stages before counting are one call: no budget, and partitions computed without data."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.counting.context import CountingContext
 from dasktc.errors import without_secrets
 from dasktc.io.write import FRAMES, check_target, write_frames
 from dasktc.options import format_size, whole_number
@@ -19,67 +21,69 @@ from dasktc.saved.folder import check_new
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
-__all__ = [
-    "MeasuresFile",
-    "SavedFolder",
-    "SimilarityFile",
-    "TrussFile",
-    "save_source",
-    "write_measures",
-    "write_similarity",
-    "write_truss",
-]
+__all__ = ["WriteSummary", "save_source", "write_measures", "write_similarity", "write_truss"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
-class _Written(Summarised):
+class WriteSummary(Summarised):
     """Summary of what was written."""
 
+    facts: dict[str, Any]
+    """By name, ready for JSON."""
+    line: str
+    """The summary in one line."""
+    rows: Rows
+    in_one_line: bool = False
+    """Whether the line is the whole summary in a terminal."""
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, repr=False)
-class MeasuresFile(_Written):
-    """Summary of a written file of measures: its path, and what the graph has.
-
-    Attributes
-    ----------
-    triangles, vertices, edges : int
-        Of the graph, after clean-up.
-    average_clustering, transitivity : float
-    out : str
-        The file.
-    seconds : float
-        Total wall time.
-    """
-
-    triangles: int
-    vertices: int
-    edges: int
-    average_clustering: float
-    transitivity: float
-    out: str
-    seconds: float
+        """Return the facts."""
+        return self.facts
 
     def __str__(self) -> str:
-        return (
-            f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.triangles, 'triangle')}; {self.seconds:.2f} s"
-        )
+        return self.line
+
+    def __repr__(self) -> str:
+        return self.line if self.in_one_line else super().__repr__()
 
     def _rows(self) -> Rows:
-        return [
-            ("triangles", f"{self.triangles:,}"),
-            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
-            ("average clustering", f"{self.average_clustering:.6g}"),
-            ("transitivity", f"{self.transitivity:.6g}"),
-            ("written", f"{self.out}, in {self.seconds:.2f} s"),
-        ]
+        return self.rows
+
+
+def _write_answer(
+    source: Any,
+    out: str | os.PathLike[str],
+    force: bool,
+    options: dict[str, Any],
+    question: str,
+    answer: Callable[[CountingContext], tuple[list[Any], T]],
+) -> tuple[T, dict[str, Any]]:
+    """Prepare a source, and write the frames of an answer.
+
+    Returns what `answer` tells of them, and facts: numbers of the graph after clean-up, the backend, and the wall
+    seconds of read, prepare, the question, write and total.
+    """
+    check_target(out, FRAMES, force)
+    start = time.perf_counter()
+    with prepare(source, **options) as graph:
+        answer_start, context = time.perf_counter(), graph._context
+        frames, result = answer(context)
+        answer_end = time.perf_counter()
+        write_frames(frames, out, context.executor, force)
+        end = time.perf_counter()
+        seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
+        return result, {
+            "vertices": graph.vertices,
+            "edges": graph.edges,
+            "backend": context.options.chosen_backend,
+            "seconds": {**context.prepared.seconds, **seconds},
+        }
 
 
 @said_in_one_line
-def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> MeasuresFile:
+def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
     """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
 
     Parameters
@@ -95,6 +99,11 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
     **options
         Keywords of `prepare`.
 
+    Returns
+    -------
+    WriteSummary
+        Numbers of the graph after clean-up, its average clustering and transitivity, `out`, and total wall seconds.
+
     Raises
     ------
     InputError
@@ -102,69 +111,39 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
     DasktcError, CountError
         As `prepare` and `Graph.triangles`.
     """
-    check_target(out, FRAMES, force)
-    start = time.perf_counter()
-    with prepare(source, **options) as graph:
-        context = graph._context
+
+    def answer(context: CountingContext) -> tuple[list[Any], tuple[int, float, float]]:
+        average, share = average_clustering(context), transitivity(context)
         frames, triangles = vertex_frames(context, MEASURES)
-        write_frames(frames, out, context.executor, force)
-        mean, ratio = average_clustering(context), transitivity(context)
-        seconds = time.perf_counter() - start
-        return MeasuresFile(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)
+        return frames, (triangles, average, share)
 
-
-@dataclass(frozen=True, repr=False)
-class TrussFile(_Written):
-    """Summary of a written file of trussness or of a k-truss: its path and contents.
-
-    Attributes
-    ----------
-    output : str
-    k : int or None
-        k of the truss; None: the trussness of all edges.
-    largest : int
-        The largest trussness; for one truss, the most triangles of an edge within it. 0 without edges.
-    vertices, edges : int
-        Numbers written.
-    graph_vertices, graph_edges : int
-        Numbers of the graph, after clean-up.
-    backend : str
-    seconds : dict of str to float
-        Wall time of read, prepare, truss, write and total.
-    """
-
-    output: str
-    k: int | None
-    largest: int
-    vertices: int
-    edges: int
-    graph_vertices: int
-    graph_edges: int
-    backend: str
-    seconds: dict[str, float]
-
-    def __str__(self) -> str:
-        (_, contents), (_, seconds) = self._rows()[1:]
-        return f"{self.output}: {contents}; {seconds}"
-
-    __repr__ = __str__
-
-    def _rows(self) -> Rows:
-        if self.k is None:
-            contents = f"{plural(self.edges, 'edge')} of trussness up to {self.largest:,}"
-        else:
-            contents = (
-                f"{self.k}-truss: {self.vertices:,} of {plural(self.graph_vertices, 'vertex')}, {self.edges:,} of "
-                f"{plural(self.graph_edges, 'edge')}, in up to {plural(self.largest, 'triangle')} each"
-            )
-        seconds = f"{self.seconds['total']:.2f} s, of which {self.seconds['truss']:.2f} to peel"
-        return [("written", self.output), ("truss", contents), ("seconds", seconds)]
+    (triangles, average, share), graph = _write_answer(source, out, force, options, "measures", answer)
+    path, vertices, seconds = os.fspath(out), plural(graph["vertices"], "vertex"), graph["seconds"]["total"]
+    return WriteSummary(
+        {
+            "triangles": triangles,
+            "vertices": graph["vertices"],
+            "edges": graph["edges"],
+            "average_clustering": average,
+            "transitivity": share,
+            "out": path,
+            "seconds": seconds,
+        },
+        f"{path}: {vertices}, {plural(triangles, 'triangle')}; {seconds:.2f} s",
+        [
+            ("triangles", f"{triangles:,}"),
+            ("graph", f"{vertices}, {plural(graph['edges'], 'edge')}"),
+            ("average clustering", f"{average:.6g}"),
+            ("transitivity", f"{share:.6g}"),
+            ("written", f"{path}, in {seconds:.2f} s"),
+        ],
+    )
 
 
 @said_in_one_line
 def write_truss(
     source: Any, output: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
-) -> TrussFile:
+) -> WriteSummary:
     """Write every edge with its trussness, or the edges of one truss with their triangles within it.
 
     Parameters
@@ -180,6 +159,12 @@ def write_truss(
     **options
         Keywords of `dasktc.prepare`.
 
+    Returns
+    -------
+    WriteSummary
+        `largest` is the largest trussness, or, of one truss, the most triangles of an edge within it; 0 without edges.
+        `vertices` and `edges` are written; `graph_vertices` and `graph_edges` those of the graph after clean-up.
+
     Raises
     ------
     InputError, DasktcError, ClusterError, CountError
@@ -187,70 +172,35 @@ def write_truss(
     """
     if k is not None:
         k = order_of_truss(k)
-    check_target(output, FRAMES, force)
-    start = time.perf_counter()
-    with prepare(source, **options) as graph:
-        truss_start, context = time.perf_counter(), graph._context
-        frames, facts = truss_frames(context, k)
-        truss_end = time.perf_counter()
-        write_frames(frames, output, context.executor, force)
-        end = time.perf_counter()
-        seconds = {"truss": truss_end - truss_start, "write": end - truss_end, "total": end - start}
-        return TrussFile(
-            output=os.fspath(output),
-            k=k,
-            largest=facts.largest,
-            vertices=facts.vertices,
-            edges=facts.edges,
-            graph_vertices=graph.vertices,
-            graph_edges=graph.edges,
-            backend=context.options.chosen_backend,
-            seconds={**context.prepared.seconds, **seconds},
+    truss, graph = _write_answer(source, output, force, options, "truss", lambda context: truss_frames(context, k))
+    contents = f"{plural(truss.edges, 'edge')} of trussness up to {truss.largest:,}"
+    if k is not None:
+        contents = (
+            f"{k}-truss: {truss.vertices:,} of {plural(graph['vertices'], 'vertex')}, {truss.edges:,} of "
+            f"{plural(graph['edges'], 'edge')}, in up to {plural(truss.largest, 'triangle')} each"
         )
-
-
-@dataclass(frozen=True, repr=False)
-class SavedFolder(_Written):
-    """Summary of a saved graph: its folder, sizes, scheme and seconds.
-
-    Attributes
-    ----------
-    out : str
-        The folder.
-    vertices, edges : int
-    partition : str
-    parts : int
-    reorder : str
-    bytes : int
-        Size of the arrays.
-    seconds : dict of str to float
-        Wall time of read, prepare, save and total.
-    """
-
-    out: str
-    vertices: int
-    edges: int
-    partition: str
-    parts: int
-    reorder: str
-    bytes: int
-    seconds: dict[str, float]
-
-    def __str__(self) -> str:
-        return f"{self.out}: {plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}, {format_size(self.bytes)}"
-
-    def _rows(self) -> Rows:
-        return [
-            ("saved", f"{self.out}, {format_size(self.bytes)}"),
-            ("vertices", f"{self.vertices:,}"),
-            ("edges", f"{self.edges:,}"),
-            ("partition", f"{self.partition}, n = {self.parts}, order {self.reorder}"),
-            ("seconds", f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save"),
-        ]
+    path, seconds = os.fspath(output), graph["seconds"]
+    duration = f"{seconds['total']:.2f} s, of which {seconds['truss']:.2f} to peel"
+    return WriteSummary(
+        {
+            "output": path,
+            "k": k,
+            "largest": truss.largest,
+            "vertices": truss.vertices,
+            "edges": truss.edges,
+            "graph_vertices": graph["vertices"],
+            "graph_edges": graph["edges"],
+            "backend": graph["backend"],
+            "seconds": seconds,
+        },
+        f"{path}: {contents}; {duration}",
+        [("written", path), ("truss", contents), ("seconds", duration)],
+        in_one_line=True,
+    )
 
 
 @said_in_one_line
-def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> SavedFolder:
+def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
     """Prepare a source and save the graph.
 
     Parameters
@@ -264,6 +214,12 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
     **options
         Keywords of `prepare`.
 
+    Returns
+    -------
+    WriteSummary
+        Numbers of the graph, its scheme and order, the bytes of its arrays, and wall seconds of read, prepare, save and
+        total.
+
     Raises
     ------
     InputError, DasktcError, ClusterError, CountError
@@ -275,57 +231,28 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
         save_start = time.perf_counter()
         nbytes = graph.save(out, force=force)
         end = time.perf_counter()
-        plan = graph.plan
-        return SavedFolder(
-            out=without_secrets(os.fspath(out)),
-            vertices=graph.vertices,
-            edges=graph.edges,
-            partition=plan.partition,
-            parts=plan.parts,
-            reorder=graph._context.options.chosen_reorder,
-            bytes=nbytes,
-            seconds={**graph._context.prepared.seconds, "save": end - save_start, "total": end - start},
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class SimilarityFile(_Written):
-    """Summary of a written file of similarities: its path and contents.
-
-    Attributes
-    ----------
-    output : str
-    measure : str
-    top : int or None
-        Most rows of a vertex; None: a row for each edge.
-    rows : int
-        Pairs written.
-    vertices, edges : int
-        Numbers of the graph, after clean-up.
-    backend : str
-    seconds : dict of str to float
-        Wall time of read, prepare, similarity, write and total.
-    """
-
-    output: str
-    measure: str
-    top: int | None
-    rows: int
-    vertices: int
-    edges: int
-    backend: str
-    seconds: dict[str, float]
-
-    def __str__(self) -> str:
-        return f"{self.output}: {self.measure} of {plural(self.rows, 'pair')}; {self.seconds['total']:.2f} s"
-
-    def _rows(self) -> Rows:
-        selection = "every edge" if self.top is None else f"each vertex and up to {self.top:,} most similar ones"
-        return [
-            ("similarity", f"{self.measure} of {plural(self.rows, 'pair')}: {selection}"),
-            ("graph", f"{plural(self.vertices, 'vertex')}, {plural(self.edges, 'edge')}"),
-            ("written", f"{self.output}, in {self.seconds['total']:.2f} s"),
-        ]
+        plan, path, reorder = graph.plan, without_secrets(os.fspath(out)), graph._context.options.chosen_reorder
+        seconds = {**graph._context.prepared.seconds, "save": end - save_start, "total": end - start}
+    return WriteSummary(
+        {
+            "out": path,
+            "vertices": plan.vertices,
+            "edges": plan.edges,
+            "partition": plan.partition,
+            "parts": plan.parts,
+            "reorder": reorder,
+            "bytes": nbytes,
+            "seconds": seconds,
+        },
+        f"{path}: {plural(plan.vertices, 'vertex')}, {plural(plan.edges, 'edge')}, {format_size(nbytes)}",
+        [
+            ("saved", f"{path}, {format_size(nbytes)}"),
+            ("vertices", f"{plan.vertices:,}"),
+            ("edges", f"{plan.edges:,}"),
+            ("partition", f"{plan.partition}, n = {plan.parts}, order {reorder}"),
+            ("seconds", f"{seconds['total']:.2f}, of which {seconds['save']:.2f} to save"),
+        ],
+    )
 
 
 @said_in_one_line
@@ -337,7 +264,7 @@ def write_similarity(
     bound: int = BOUND,
     force: bool = False,
     **options: Any,
-) -> SimilarityFile:
+) -> WriteSummary:
     """Write the similarity of the ends of every edge, or each vertex's most similar vertices.
 
     Parameters
@@ -353,6 +280,11 @@ def write_similarity(
     **options
         Keywords of `dasktc.prepare`.
 
+    Returns
+    -------
+    WriteSummary
+        `rows` pairs are written, with up to `top` of a vertex; `vertices` and `edges` are those of the graph.
+
     Raises
     ------
     InputError, DasktcError, ClusterError, CountError
@@ -361,22 +293,17 @@ def write_similarity(
     checked(measure)
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
-    check_target(output, FRAMES, force)
-    start = time.perf_counter()
-    with prepare(source, **options) as graph:
-        measure_start, context = time.perf_counter(), graph._context
-        frames, rows = similarity_frames(context, measure, top, bound)
-        measure_end = time.perf_counter()
-        write_frames(frames, output, context.executor, force)
-        end = time.perf_counter()
-        seconds = {"similarity": measure_end - measure_start, "write": end - measure_end, "total": end - start}
-        return SimilarityFile(
-            output=os.fspath(output),
-            measure=measure,
-            top=top,
-            rows=rows,
-            vertices=graph.vertices,
-            edges=graph.edges,
-            backend=context.options.chosen_backend,
-            seconds={**context.prepared.seconds, **seconds},
-        )
+    rows, graph = _write_answer(
+        source, output, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
+    )
+    path, pairs, seconds = os.fspath(output), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
+    selection = "every edge" if top is None else f"each vertex and up to {top:,} most similar ones"
+    return WriteSummary(
+        {"output": path, "measure": measure, "top": top, "rows": rows, **graph},
+        f"{path}: {pairs}; {seconds:.2f} s",
+        [
+            ("similarity", f"{pairs}: {selection}"),
+            ("graph", f"{plural(graph['vertices'], 'vertex')}, {plural(graph['edges'], 'edge')}"),
+            ("written", f"{path}, in {seconds:.2f} s"),
+        ],
+    )

@@ -61,14 +61,9 @@ __all__ = ["Graph", "OwnedCluster"]
 
 
 class OwnedCluster:
-    """Workers or a connection that belong to one graph and are closed exactly once.
+    """Workers or a connection that belong to one graph and are closed exactly once, with `stack`.
 
     They are closed by `close`, else when this object is garbage collected, or when the process ends.
-
-    Parameters
-    ----------
-    stack : contextlib.ExitStack
-        Closes them.
     """
 
     def __init__(self, stack: ExitStack) -> None:
@@ -1249,7 +1244,6 @@ class Graph(Summarised):
         >>> graph.survey(lambda batch: len(batch["u"]))
         2
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "survey") as watcher:
             return survey(self._context, function, columns, reduce, watcher)
 
@@ -1291,7 +1285,6 @@ class Graph(Summarised):
         2  x  y  y          0      0.00
         3  y  y  y          0      0.00
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "triangle types") as watcher:
             return triangle_types(self._context, labels, watcher)
 
@@ -1326,7 +1319,6 @@ class Graph(Summarised):
         >>> dasktc.prepare(frame, edge_columns=["sign"]).signed_triangles("sign")
         {'+++': 0, '++-': 1, '+--': 1, '---': 0, 'balanced': 1, 'unbalanced': 1}
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "signed triangles") as watcher:
             return signed_triangles(self._context, sign, watcher)
 
@@ -1370,7 +1362,6 @@ class Graph(Summarised):
         0        1        2          1
         1        1        8          1
         """
-        check_keywords(progress=progress)
         with self._showing(progress, "temporal triangles") as watcher:
             return temporal_triangles(self._context, time, window, watcher)
 
@@ -1529,7 +1520,7 @@ class Graph(Summarised):
         >>> graph.motifs(induced=False)
         {'path': 4, 'star': 1, 'cycle': 0, 'paw': 1, 'diamond': 0, 'clique': 0}
         """
-        check_keywords(induced=induced, progress=progress)
+        check_keywords(induced=induced)
         with self._showing(progress, "motifs") as watcher:
             return motifs(self._context, induced, bound, watcher)
 
@@ -1540,6 +1531,5 @@ def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) 
 
 
 def _attached(prepared: Prepared, blocks: Blocks, options: Options, patience: float, retries: int) -> Graph:
-    futures = futures_in(prepared, blocks)
-    executor = AttachedExecutor(futures, options.chosen_backend, patience, retries)
+    executor = AttachedExecutor(futures_in(prepared, blocks), options.chosen_backend, patience, retries)
     return Graph(CountingContext(executor, prepared, blocks, options))

@@ -301,13 +301,8 @@ def convert_from_nx(
 ) -> ConvertedGraph:
     """Convert a NetworkX graph.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-    edge_attrs : dict of str to object, optional
-        Edge attributes to keep, all of them weights, and the value of edges without the attribute.
-    preserve_edge_attrs : bool
-        Keep all attributes.
+    `edge_attrs` are the edge attributes to keep, all of them weights, and the value of edges without the attribute;
+    `preserve_edge_attrs`: keep all attributes.
     """
     return ConvertedGraph(graph, edge_attrs, preserve_edge_attrs)
 
@@ -315,10 +310,7 @@ def convert_from_nx(
 def convert_to_nx(obj: Any, **unused: Any) -> Any:
     """Return a result unchanged: results are NetworkX's own types.
 
-    Raises
-    ------
-    NotImplementedError
-        It is a converted graph, whose original the caller already has, or a prepared one.
+    NotImplementedError: it is a converted graph, whose original the caller already has, or a prepared one.
     """
     if isinstance(obj, ConvertedGraph | Graph):
         raise NotImplementedError(
@@ -328,13 +320,7 @@ def convert_to_nx(obj: Any, **unused: Any) -> Any:
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Whether dasktc can run a call.
-
-    Returns
-    -------
-    bool or str
-        True, or the reason why not, which is also logged once.
-    """
+    """Whether dasktc can run a call: True, or the reason why not, which is also logged once."""
     if name not in FUNCTIONS:
         return f"dasktc has no {name}"
     call = _call(name, args, kwargs)
@@ -345,12 +331,9 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Whether a call is predicted to be faster in dasktc than in NetworkX; asked when NetworkX chooses the backend.
+    """Whether a call is predicted to be faster in dasktc than in NetworkX: True, or the reason why not.
 
-    Returns
-    -------
-    bool or str
-        True, or the reason why not.
+    NetworkX asks this when it chooses the backend.
     """
     call = _call(name, args, kwargs)
     if _chosen(call) is not None:

@@ -29,13 +29,7 @@ Measured with preferential attachment, 10 edges a node, 10^4 to 10^5 edges, on o
 
 
 def get_info() -> dict[str, Any]:
-    """Describe the backend.
-
-    Returns
-    -------
-    dict
-        In the form of NetworkX's entry point `networkx.backend_info`.
-    """
+    """Describe the backend, in the form of NetworkX's entry point `networkx.backend_info`."""
     return {
         "backend_name": "dasktc",
         "project": "dasktc",

@@ -47,43 +47,29 @@ THREAD_BLOCK = 1 << 24
 
 @dataclass(frozen=True)
 class Call:
-    """A call whose source and place are open.
-
-    Attributes
-    ----------
-    executor : Executor
-        Of the place, with the chosen backend, all threads, and no memory budget.
-    source : Source
-    options : Options
-        With the backend chosen and, for a saved graph, what it was saved with.
-    run : RunOptions
-    tracker : Tracker
-    attributes : AttributeOptions or None
-        Weights and directions that the call keeps.
-    columns : dict of str to Source
-        The source again for each column of edges that the call keeps, opened with that column.
-    in_process : bool
-        Whether everything runs in this process.
-    why_backend, why_memory : str
-        For the plan: why the CPU counts although there may be a GPU, and why there is a budget that nobody gave.
-    connection : ExitStack
-        Closes the place when the block ends, unless its content is taken out.
-    offers : list of Offer
-        What the processes that run calls offered to the backend when it was chosen.
-    """
+    """A call whose source and place are open."""
 
     executor: Executor
+    """Of the place, with the chosen backend, all threads, and no memory budget."""
     source: Source
     options: Options
+    """With the backend chosen and, for a saved graph, what it was saved with."""
     run: RunOptions
     tracker: Tracker
     attributes: AttributeOptions | None
+    """Weights and directions that the call keeps."""
     columns: dict[str, Source]
+    """The source again for each column of edges that the call keeps, opened with that column."""
     in_process: bool
+    """Whether everything runs in this process."""
     why_backend: str
+    """For the plan: why the CPU counts although there may be a GPU."""
     connection: ExitStack = field(repr=False)
+    """Closes the place when the block ends, unless its content is taken out."""
     offers: list[Offer]
+    """What the processes that run calls offered to the backend when it was chosen."""
     why_memory: str = ""
+    """For the plan: why there is a budget that nobody gave."""
 
     def limited(self) -> Executor:
         """Return the executor with the options' memory budget; whoever takes it closes it."""

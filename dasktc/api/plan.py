@@ -228,14 +228,7 @@ def plan_of_size(
 ) -> Plan:
     """Plan the count of a graph of a given size whose blocks all have E/n² edges.
 
-    Parameters
-    ----------
-    vertices, edges : int
-    options : Options
-    workers : int, optional
-        Number of concurrent tasks; default 1.
-    gpus : int, optional
-        The same, each on a GPU; without `memory` a GPU like an H200.
+    By default one task runs at a time. `gpus` run one each; without `memory` a GPU is like an H200.
     """
     check_stages(options.kernel)
     if gpus is None and bytes_of(options.memory) is None and (reason := unusable(options.chosen_backend)):

@@ -178,10 +178,7 @@ def _short(number: float) -> str:
 class JsonLines(View):
     """Writes each event as one JSON object per line.
 
-    Parameters
-    ----------
-    stream : text stream, optional
-        Default: standard error at the time of the event.
+    Without a stream, to what is standard error at the time of the event.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:

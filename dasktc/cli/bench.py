@@ -113,7 +113,7 @@ def _graphs(help: str, details: str = "") -> Declare:
 
 
 def _scale(default: int) -> Declare:
-    return INPUT.everyday("--scale", type=int, default=default, show_default=True, help="Of the Kronecker graph.")
+    return INPUT.preset("--scale", default, "Of the Kronecker graph.")
 
 
 def _seed(help: str) -> Declare:
@@ -123,7 +123,7 @@ def _seed(help: str) -> Declare:
 def _runs(default: int, help: str = "Runs; the median is told.", details: str = "") -> Declare:
     """Options of a suite that measures repeatedly: `--runs`, and `--against`, which gives runs another meaning."""
     return options_of(
-        MEASURED.everyday("--runs", type=int, default=default, show_default=True, help=help, details=details),
+        MEASURED.preset("--runs", default, help, details=details),
         MEASURED.everyday(
             "--against",
             metavar="DIR",
@@ -134,16 +134,14 @@ def _runs(default: int, help: str = "Runs; the median is told.", details: str = 
 
 
 def _backend(names: Sequence[str], default: str) -> Declare:
-    return METHOD.everyday(
-        "--backend", type=click.Choice(names), default=default, show_default=True, help="Backend that counts."
-    )
+    return METHOD.preset("--backend", default, "Backend that counts.", type=click.Choice(names))
 
 
-KERNEL = METHOD.everyday("--kernel", default="auto", show_default=True, help="A kernel of CUDA.")
+KERNEL = METHOD.preset("--kernel", "auto", "A kernel of CUDA.")
 ONLY = MEASURED.everyday(
     "--only", multiple=True, metavar="NAME", help="Only the graph of this name.", details="May be repeated."
 )
-WORKERS = PLACE.everyday("--workers", type=int, default=2, show_default=True, help="Worker processes.")
+WORKERS = PLACE.preset("--workers", 2, "Worker processes.")
 
 _suite(
     "papers",
@@ -211,20 +209,11 @@ _suite(
 )
 _suite(
     "ooc",
-    INPUT.everyday(
-        "--scale",
-        type=int,
-        multiple=True,
-        default=(26, 27),
-        show_default=True,
-        help="Scale of a graph; may be repeated.",
-    ),
-    MEMORY.everyday("--memory", multiple=True, default=("16GB",), show_default=True, help="Limit; may be repeated."),
+    INPUT.preset("--scale", (26, 27), "Scale of a graph; may be repeated.", multiple=True),
+    MEMORY.preset("--memory", ("16GB",), "Limit; may be repeated.", multiple=True),
     MEMORY.everyday("--host-memory", metavar="BYTES", help="Host memory beyond it; 1: files only."),
     MEMORY.everyday("--work-dir", metavar="DIR", help="Folder for temporary files."),
-    METHOD.everyday(
-        "--partition", type=NameOf(SCHEMES, "auto"), default="auto", show_default=True, help="With a memory limit."
-    ),
+    METHOD.preset("--partition", "auto", "With a memory limit.", type=NameOf(SCHEMES, "auto")),
     METHOD.everyday("--parts", type=int, metavar="n", help="n, with a memory limit."),
     KERNEL,
     _runs(3, details="They follow a warm-up."),
@@ -251,7 +240,7 @@ _suite(
 )
 _suite(
     "soak",
-    MEASURED.everyday("--minutes", type=float, default=60.0, show_default=True, help="Duration."),
+    MEASURED.preset("--minutes", 60.0, "Duration."),
     WORKERS,
     _backend(["cpu", "cuda"], "cpu"),
     _seed("Seed of graphs, options and faults."),
@@ -269,17 +258,11 @@ _suite(
 )
 _suite(
     "kills",
-    MEASURED.everyday("--kills", type=int, default=50, show_default=True, help="Workers to kill in all."),
+    MEASURED.preset("--kills", 50, "Workers to kill in all."),
     _scale(26),
     WORKERS,
     _backend(BACKENDS, "auto"),
-    PLACE.everyday(
-        "--protocol",
-        type=click.Choice(PROTOCOLS),
-        default="auto",
-        show_default=True,
-        help="Protocol between workers.",
-    ),
+    PLACE.preset("--protocol", "auto", "Protocol between workers.", type=click.Choice(PROTOCOLS)),
     _seed("Seed of moments and workers."),
     about="""Count one graph repeatedly while workers are killed.
 
@@ -307,11 +290,11 @@ _suite(
         details="kronecker, random, grid3d, theory.",
     ),
     _scale(18),
-    INPUT.everyday("--vertices", type=int, default=1 << 20, show_default=True, help="Of the random graph."),
-    INPUT.everyday("--edges", type=int, default=1 << 23, show_default=True, help="Of the random graph."),
-    INPUT.everyday("--side", type=int, default=128, show_default=True, help="Of the torus."),
-    INPUT.everyday("--stars", default="25,81,64", show_default=True, help="Leaves of its stars."),
-    PLACE.everyday("--most", type=int, default=1024, show_default=True, help="Most simulated workers."),
+    INPUT.preset("--vertices", 1 << 20, "Of the random graph."),
+    INPUT.preset("--edges", 1 << 23, "Of the random graph."),
+    INPUT.preset("--side", 128, "Of the torus."),
+    INPUT.preset("--stars", "25,81,64", "Leaves of its stars."),
+    PLACE.preset("--most", 1024, "Most simulated workers."),
     PLACE.everyday(
         "--workers",
         metavar="N,N,...",

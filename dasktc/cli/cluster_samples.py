@@ -16,18 +16,12 @@ __all__ = ["SAMPLES", "Sample"]
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample.
-
-    Attributes
-    ----------
-    file : str
-        Its own name, which its usage lines have, too.
-    sentence : str
-        What it starts.
-    """
+    """A sample."""
 
     file: str
+    """Its own name, which its usage lines have, too."""
     sentence: str
+    """What it starts."""
 
     def text(self) -> str:
         """Return the text."""
@@ -36,12 +30,8 @@ class Sample:
     def write(self, path: str | os.PathLike[str], force: bool = False) -> str:
         """Write the text to a file, or to a folder under its own name; return the path.
 
-        Raises
-        ------
-        InputError
-            The file exists, and `force` is not given; or no file can have this name.
-        DasktcError
-            It cannot be written.
+        InputError: the file exists, and `force` is not given; or no file can have this name. DasktcError: it cannot be
+        written.
         """
         target = Path(path_text("out", path))
         if target.is_dir():

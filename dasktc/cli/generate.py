@@ -61,10 +61,6 @@ def _generator(
     generate.command(name, section="Graphs", examples=examples, help=about)(declared)
 
 
-def _size(name: str, default: int, help: str) -> Declare:
-    return INPUT.everyday(name, type=int, default=default, show_default=True, help=help)
-
-
 def _leaves(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
     """Parse `--stars`: whole numbers between commas."""
     try:
@@ -75,12 +71,12 @@ def _leaves(context: click.Context, option: click.Parameter, text: str) -> tuple
         ) from None
 
 
-SEED = _size("--seed", 1, "Seed of the edges.")
+SEED = INPUT.preset("--seed", 1, "Seed of the edges.")
 
 _generator(
     "kronecker",
-    _size("--scale", 20, "2^N vertices."),
-    _size("--edge-factor", 16, "Edges per vertex."),
+    INPUT.preset("--scale", 20, "2^N vertices."),
+    INPUT.preset("--edge-factor", 16, "Edges per vertex."),
     SEED,
     about="Write a Kronecker graph with initiator (0.57, 0.19, 0.19).",
     examples=(
@@ -90,8 +86,8 @@ _generator(
 )
 _generator(
     "rmat",
-    _size("--vertices", 2**27, "A power of two."),
-    _size("--edges", 10**9, "Rows of edges."),
+    INPUT.preset("--vertices", 2**27, "A power of two."),
+    INPUT.preset("--edges", 10**9, "Rows of edges."),
     SEED,
     about="""Write an R-MAT graph; the defaults give the TRUST paper's RM.
 
@@ -104,8 +100,8 @@ _generator(
 )
 _generator(
     "random",
-    _size("--vertices", 10**8, "Vertices."),
-    _size("--edges", 10**9, "A multiple of --vertices."),
+    INPUT.preset("--vertices", 10**8, "Vertices."),
+    INPUT.preset("--edges", 10**9, "A multiple of --vertices."),
     about="Write a random graph; the defaults give the TRUST paper's RA.",
     examples=(
         "dasktc generate random graph.parquet --vertices 1000 --edges 8000",
@@ -115,23 +111,14 @@ _generator(
 )
 _generator(
     "grid3d",
-    _size("--side", 464, "N³ vertices."),
+    INPUT.preset("--side", 464, "N³ vertices."),
     about="Write a 3D torus; the default gives the TRUST paper's 3D.",
     examples=("dasktc generate grid3d graph.txt --side 10", "dasktc generate grid3d graph.parquet --workers all"),
 )
 _generator(
     "theory",
-    INPUT.everyday(
-        "--stars",
-        default="25,81,256",
-        show_default=True,
-        metavar="M,M,...",
-        callback=_leaves,
-        help="Leaves of each star.",
-    ),
-    INPUT.everyday(
-        "--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True, help="Which product."
-    ),
+    INPUT.preset("--stars", "25,81,256", "Leaves of each star.", metavar="M,M,...", callback=_leaves),
+    INPUT.preset("--kind", "B1k", "Which product.", type=click.Choice(["B1k", "B2k"])),
     about="""Write a Kronecker product of stars.
 
     A formula gives its number of triangles.

@@ -37,18 +37,10 @@ Chapter = tuple[str, Iterable[tuple[str, str]]]
 
 
 class Option(click.Option):
-    """An option with its place in help.
+    """An option of click with its place in help.
 
-    Parameters
-    ----------
-    *names, **settings
-        As for `click.Option`.
-    group : str
-        One of GROUPS.
-    everyday : bool
-        Whether `--help` shows it; `--help-all` shows every option.
-    details : str
-        What `--help-all` says beyond `help`, which is one short line.
+    `group` is one of GROUPS. `--help` shows the everyday ones, `--help-all` every option, with `details` beyond `help`,
+    which is one short line.
     """
 
     def __init__(self, *names: Any, group: str, everyday: bool = False, details: str = "", **settings: Any) -> None:
@@ -66,17 +58,7 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument that help explains, as the first row of its group.
-
-    Parameters
-    ----------
-    *names, **settings
-        As for `click.Argument`.
-    group : str
-        One of GROUPS.
-    about : str
-        One short line.
-    """
+    """An argument of click that help explains, as the first row of its group: `about` is one short line."""
 
     everyday = True
 
@@ -104,6 +86,11 @@ class OptionGroup(str):
         """Declare an option that `--help` shows, too."""
         return self.option(*names, everyday=True, **settings)
 
+    def preset(self, name: str, default: Any, help: str, **settings: Any) -> Declare:
+        """Declare an everyday option whose default help shows, and gives its type unless there is one."""
+        settings.setdefault("type", type(default[0] if isinstance(default, tuple) else default))
+        return self.everyday(name, default=default, show_default=True, help=help, **settings)
+
     def flag(self, *names: str, **settings: Any) -> Declare:
         """Declare an everyday option without a value."""
         return self.everyday(*names, is_flag=True, **settings)
@@ -120,19 +107,11 @@ GROUPS = (INPUT, MEASURED, OUTPUT, PLACE, MEMORY, METHOD, SAFETY, HELP)
 """The groups of options, in the order of help."""
 
 
-class Helpful(click.Command):
-    """What commands and groups share: examples, groups of options, `--help-all`.
+class Command(click.Command):
+    """A command with examples, groups of options and `--help-all`.
 
-    Parameters
-    ----------
-    *arguments, **settings
-        As for `click.Command`.
-    examples : sequence of str
-        Command lines.
-    section : str
-        Where the help of the group lists this command.
-    chapters : callable, optional
-        Returns further lists of (name, line) with their titles, which stand before the options.
+    `examples` are command lines. The help of the group lists the command in its `section`. `chapters` returns further
+    lists of (name, line) with their titles, which stand before the options.
     """
 
     def __init__(
@@ -177,11 +156,7 @@ class Helpful(click.Command):
         _write(formatter, groups)
 
 
-class Command(Helpful):
-    """A command with examples, groups of options and `--help-all`."""
-
-
-class Group(Helpful, click.Group):
+class Group(Command, click.Group):
     """A command group that lists its commands by section, each with its whole first sentence."""
 
     command_class = Command
@@ -191,17 +166,13 @@ class Group(Helpful, click.Group):
         return list(self.commands)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, then the options."""
-        self.format_commands(ctx, formatter)
-        super().format_options(ctx, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section."""
+        """Write the commands by section, then the options."""
         sections: dict[str, Rows] = {}
         for name, command in self.commands.items():
             section = getattr(command, "section", "Commands")
             sections.setdefault(section, []).append((name, command.get_short_help_str(limit=1000)))
         _write(formatter, sections)
+        super().format_options(ctx, formatter)
 
 
 def everyday(param: click.Parameter) -> bool:

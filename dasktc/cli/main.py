@@ -59,13 +59,7 @@ SHOWN = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: the arguments of the process.
-    """
+    """Run a command, by default that of the arguments of the process, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if COMPLETE in os.environ:  # a shell requests completions
         cli.main(args=words, prog_name="dasktc", complete_var=COMPLETE)
@@ -374,17 +368,16 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
     from dasktc.api.files import write_truss
 
     result = write_truss(source, **options)
-    return result, result.largest if result.k is None else result.edges
+    return result, result.facts["largest" if result.facts["k"] is None else "edges"]
 
 
 @_question(
-    OUTPUT.everyday(
+    OUTPUT.preset(
         "--measure",
+        "jaccard",
+        "Measure of common neighbours.",
         type=click.Choice(SIMILARITIES),
         metavar="NAME",
-        default="jaccard",
-        show_default=True,
-        help="Measure of common neighbours.",
         details=f"One of {', '.join(SIMILARITIES)}.",
     ),
     OUTPUT.everyday(
@@ -417,22 +410,13 @@ def similarity(source: list[str], bound: int | None, **options: Any) -> tuple[An
     from dasktc.questions.similarity import BOUND
 
     result = write_similarity(source, bound=BOUND if bound is None else bound, **options)
-    return result, result.rows
+    return result, result.facts["rows"]
 
 
 @_question(
     preparing,
-    OUTPUT.everyday(
-        "--error", type=float, default=0.01, show_default=True, metavar="SHARE", help="Half the interval's width."
-    ),
-    OUTPUT.everyday(
-        "--confidence",
-        type=float,
-        default=0.95,
-        show_default=True,
-        metavar="SHARE",
-        help="Probability that it holds.",
-    ),
+    OUTPUT.preset("--error", 0.01, "Half the interval's width.", metavar="SHARE"),
+    OUTPUT.preset("--confidence", 0.95, "Probability that it holds.", metavar="SHARE"),
     OUTPUT.everyday(
         "--share",
         type=float,

@@ -19,16 +19,11 @@ from dasktc.registry import ASSIGNMENTS, METHODS, ORDERS, SCHEMES, check_choice,
 if TYPE_CHECKING:
     from dasktc.executors.place import Place
 
-    _TextType = click.ParamType[str]
-else:
-    _TextType = click.ParamType  # not generic before click 8.2
-
 __all__ = [
     "LOG_LEVEL",
     "PATH",
     "SOURCE",
     "NameOf",
-    "PathName",
     "as_json",
     "counting",
     "debug",
@@ -70,14 +65,9 @@ def _names(context: click.Context, option: click.Parameter, text: str | None) ->
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
-    """A parameter type: a name from a registry, plug-ins included, or one of `more`. Names are looked up when needed.
+    """A parameter type: a name from a registry, plug-ins included, or one of `extras`.
 
-    Parameters
-    ----------
-    names : collection of str
-        A registry, or a function that lists names.
-    *more : str
-        Other values that the option takes.
+    Names, those of a registry or of a function that lists them, are looked up when needed.
     """
 
     name = "name"
@@ -101,17 +91,8 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         return self._choice().shell_complete(ctx, param, incomplete)
 
 
-class PathName(_TextType):
-    """A parameter type: the name of a file or folder, or a URL; it is not checked here."""
-
-    name = "path"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Let the shell complete file names."""
-        return [CompletionItem(incomplete, type="file")]
-
-
-PATH = PathName()
+PATH = click.Path(readable=False)
+"""A parameter type: the name of a file or folder, or a URL; it is not checked here."""
 
 
 class NameOrFile(NameOf):

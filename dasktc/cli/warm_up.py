@@ -10,17 +10,16 @@ from dasktc.api.methods import Method
 from dasktc.backends.select import get_backend, unusable
 from dasktc.datasets import karate
 from dasktc.errors import InputError
-from dasktc.options import Backend
+from dasktc.options import BACKENDS, Backend
 from dasktc.registry import ORDERS
 
 __all__ = ["collect", "describe"]
 
-BACKENDS: tuple[Backend, ...] = ("cpu", "cuda")
-
 
 def collect() -> dict[str, Any]:
     """Compile the kernels of every backend that is usable here: how many, and the seconds; or why there are none."""
-    return {name: {"why": str(InputError(why))} if (why := unusable(name)) else _warm(name) for name in BACKENDS}
+    names = [name for name in BACKENDS if name != "auto"]
+    return {name: {"why": str(InputError(why))} if (why := unusable(name)) else _warm(name) for name in names}
 
 
 def _warm(name: Backend) -> dict[str, Any]:

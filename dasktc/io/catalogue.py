@@ -32,29 +32,20 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class PublicGraph:
-    """A graph of a public collection.
-
-    Attributes
-    ----------
-    name : str
-        "collection:graph".
-    address : str
-        An fsspec URL of one file.
-    vertices, edges : int
-        As the collection states them: its edges may be directed, stand in both directions, and include loops and
-        repetitions.
-    triangles : int or None
-        As the collection states it; None: it states none.
-    md5 : str or None
-        Checksum of the file, where the collection publishes one.
-    """
+    """A graph of a public collection."""
 
     name: str
+    """Collection and graph, as "snap:amazon0601"."""
     address: str
+    """An fsspec URL of one file."""
     vertices: int
     edges: int
+    """Numbers as the collection states them: its edges may be directed, stand in both directions, and include loops and
+    repetitions."""
     triangles: int | None = None
+    """As the collection states it; None: it states none."""
     md5: str | None = None
+    """Checksum of the file, where the collection publishes one."""
 
 
 @once
@@ -71,10 +62,7 @@ def catalogue() -> dict[str, PublicGraph]:
 def find(name: Any) -> PublicGraph | None:
     """Return the graph of this name, or None if the name is of no collection, or a file is called so.
 
-    Raises
-    ------
-    InputError
-        The collection is known, but has no graph of this name here.
+    InputError: the collection is known, but has no graph of this name here.
     """
     if not isinstance(name, str) or ":" not in name or streams.is_remote(name):
         return None
@@ -103,23 +91,10 @@ def cache_folder() -> Path:
 
 
 def fetch(graph: PublicGraph, folder: str | os.PathLike[str] | None = None) -> Path:
-    """Fetch the file of a graph unless it was fetched before.
+    """Fetch the file of a graph unless it was fetched before; an interrupted or damaged transfer leaves none.
 
-    Parameters
-    ----------
-    graph : PublicGraph
-    folder : path, optional
-        Default: `cache_folder()`.
-
-    Returns
-    -------
-    Path
-        The whole file: an interrupted or damaged transfer leaves none.
-
-    Raises
-    ------
-    InputError
-        The address cannot be read, or what came is not the file that is published.
+    It is kept in a folder, by default `cache_folder()`. InputError: the address cannot be read, or what came is not the
+    file that is published.
     """
     cache = Path(folder) if folder is not None else cache_folder()
     path = cache / graph.name.replace(":", "-") / graph.address.rsplit("/", 1)[-1]

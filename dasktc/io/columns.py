@@ -263,25 +263,10 @@ def decode(column: Column) -> Column:
 
 
 def to_ids(column: Column, ids: Ids, place: Place) -> Any:
-    """Convert a settled column to checked ids.
+    """Convert a column that is settled to checked ids of its length: int32 or int64, or a pandas array of str.
 
-    Parameters
-    ----------
-    column : Column
-        As returned by `settle`.
-    ids : {"int", "text"}
-    place : Place
-        For errors.
-
-    Returns
-    -------
-    numpy.ndarray of int32 or int64, or pandas array of str
-        Of the column's length.
-
-    Raises
-    ------
-    InputError
-        A row, named by its number, holds a fraction, a missing value, or an integer beyond 64 bits.
+    `place` is for errors. InputError: a row, named by its number, holds a fraction, a missing value, or an integer
+    beyond 64 bits.
     """
     import pandas as pd
     import pyarrow as pa
@@ -354,26 +339,10 @@ def _narrow(integers: Any, place: Place) -> Any:
 
 
 def weights_of(values: Any, source: str, first: int = 0) -> Any:
-    """Convert a column of weights.
+    """Convert a one-dimensional column of weights, of any library, to float64 of its length.
 
-    Parameters
-    ----------
-    values : sequence, array, pandas or Arrow column
-        One-dimensional.
-    source : str
-        Description of the column, for errors.
-    first : int
-        The number of its first row, for errors.
-
-    Returns
-    -------
-    numpy.ndarray of float64
-        Of the column's length.
-
-    Raises
-    ------
-    InputError
-        A row, named by its number, holds no finite number.
+    `source` describes the column, and `first` is the number of its first row, for errors. InputError: a row, named by
+    its number, holds no finite number.
     """
     import pandas as pd
 
@@ -401,22 +370,10 @@ def kept_values(values: Any, source: str, first: int, surveyed: bool) -> Any:
 
 
 def values_of(values: Any, source: str, first: int = 0) -> Any:
-    """Convert a column of numbers, text or categories.
+    """Convert a column of numbers, text or categories to int64, finite float64, or a pandas array of str of its length.
 
-    Parameters
-    ----------
-    values, source, first
-        As for `weights_of`.
-
-    Returns
-    -------
-    numpy.ndarray of int64 or of finite float64, or pandas array of str
-        Of the column's length.
-
-    Raises
-    ------
-    InputError
-        A row, named by its number, has no value; or the column has values of several types, or of another one.
+    Parameters are those of `weights_of`. InputError: a row, named by its number, has no value; or the column has values
+    of several types, or of another one.
     """
     import pandas as pd
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from dasktc.errors import InputError
 from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
@@ -24,6 +24,7 @@ from dasktc.wording import advice, plural
 __all__ = [
     "Choice",
     "Notes",
+    "NotingPart",
     "Reading",
     "Sample",
     "columns_taken",
@@ -141,45 +142,30 @@ class Reading:
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of two id columns, as far as it may be judged.
-
-    Attributes
-    ----------
-    where : str
-        The file or the object, for errors.
-    columns : tuple of two int
-        Positions from 0 of the columns that were taken.
-    labels : tuple of str
-        Names of the columns; empty where they have none.
-    line : int or None
-        Line of a text file that names them.
-    kinds : tuple of str
-        "int", "text" or "other" of each column, where a type says so; else empty.
-    index : tuple of str
-        Names of a frame's index.
-    is_file : bool
-        Whether options are given on the command line.
-    blanks : bool
-        Whether blanks separate the fields of a line.
-    by_position : bool
-        Whether the columns were taken by position; if not, nothing speaks against them but single rows.
-    header : int
-        Number of names of a header that rows may not exceed by two; 0: there is none.
-    zeros : bool
-        Whether ids became integers although nobody asked for it, so that leading zeros are lost.
-    """
+    """The choice of two id columns, as far as it may be judged."""
 
     where: str
+    """The file or the object, for errors."""
     columns: tuple[int, int] = (0, 1)
+    """Positions from 0 of the columns that were taken."""
     labels: tuple[str, ...] = ()
+    """Names of the columns; empty where they have none."""
     line: int | None = None
+    """Line of a text file that names them."""
     kinds: tuple[str, ...] = ()
+    """The type of each column, "int", "text" or "other", where a type says so; else empty."""
     index: tuple[str, ...] = ()
+    """Names of a frame's index."""
     is_file: bool = True
+    """Whether options are given on the command line."""
     blanks: bool = False
+    """Whether blanks separate the fields of a line."""
     by_position: bool = True
+    """Whether the columns were taken by position; if not, nothing speaks against them but single rows."""
     header: int = 0
+    """Number of names of a header that rows may not exceed by two; 0: there is none."""
     zeros: bool = False
+    """Whether ids became integers although nobody asked for it, so that leading zeros are lost."""
 
     @property
     def says(self) -> str:
@@ -202,21 +188,14 @@ class Choice:
 
 
 class Sample(NamedTuple):
-    """Rows that were sampled from a part.
-
-    Attributes
-    ----------
-    size : int
-        Rows of the part.
-    runs : list of list of tuple of str
-        Runs of neighbouring rows, in order; a row has the fields of all columns.
-    first : bool
-        Whether the part begins with the first row of a file or a table.
-    """
+    """Rows that were sampled from a part."""
 
     size: int
+    """Rows of the part."""
     runs: list[list[Row]]
+    """Runs of neighbouring rows, in order; a row has the fields of all columns."""
     first: bool = True
+    """Whether the part begins with the first row of a file or a table."""
 
     @property
     def rows(self) -> list[Row]:
@@ -227,10 +206,7 @@ class Sample(NamedTuple):
 class Notes:
     """What a part tells about its rows while it is read: it is made where the part is read, and filled there.
 
-    Parameters
-    ----------
-    most : int
-        Most runs of neighbouring rows to keep.
+    Of runs of neighbouring rows it keeps `most`.
     """
 
     def __init__(self, most: int = RUNS) -> None:
@@ -252,6 +228,16 @@ class Notes:
     def sample(self, first: bool = True) -> Sample:
         """Return the rows that were kept."""
         return Sample(self.count, self._runs[:: -(-len(self._runs) // self.most) or 1], first)
+
+
+class NotingPart:
+    """A part, a frozen dataclass with a field `notes`, that can note its rows."""
+
+    def noting(self, notes: Notes) -> Self:
+        """Return this part, which notes rows of all columns when it is read."""
+        part: Any = self
+        copy: Self = replace(part, notes=notes)
+        return copy
 
 
 def runs_of(parts: int) -> int:
@@ -291,10 +277,7 @@ def sample_of(frame: Any) -> Sample:
 def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
     """Judge the samples of a source's parts, in order, together for all files in which the same columns were taken.
 
-    Raises
-    ------
-    InputError
-        As `judge`.
+    InputError as `judge`.
     """
     groups: dict[Choice, tuple[Choice, list[Sample]]] = {}
     for choice, sample in noted:
@@ -337,18 +320,10 @@ def warn_of_zeros(place: str) -> None:
 def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) -> None:
     """Refuse two columns that were taken by position, if anything speaks against them.
 
-    Parameters
-    ----------
-    choice : Choice
-    samples : sequence of Sample
-        Of all parts, in order; none: only names and types are judged.
-    whole : bool
-        Whether the samples cover the source. A file's first rows only show the shape of its lines.
+    The samples are of all parts, in order; without any, only names and types are judged. `whole` tells whether they
+    cover the source: a file's first rows only show the shape of its lines.
 
-    Raises
-    ------
-    InputError
-        Something speaks against them; it shows a row or the columns, and the option that reads it right.
+    InputError shows a row or the columns, and the option that reads it right.
     """
     columns = _columns_of(samples)
     _judge_names(choice, columns)
@@ -368,24 +343,11 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
 def columns_taken(what: str, choice: Choice, given: bool) -> tuple[Reading, Choice | None]:
     """Describe the two columns that were taken of a table with names, and judge their names.
 
-    Parameters
-    ----------
-    what : str
-        What the table is, for results: "parquet file".
-    choice : Choice
-    given : bool
-        Whether the caller named the two.
+    `what` the table is, is for results: "parquet file". `given` tells whether the caller named the two. The choice is
+    returned if it is to be judged by the table's rows, too; None if the two are given or have names of ids, or are all
+    columns.
 
-    Returns
-    -------
-    Reading
-    Choice or None
-        What is to be judged by the table's rows; None if the two are given or have names of ids, or are all columns.
-
-    Raises
-    ------
-    InputError
-        The names speak against the choice.
+    InputError: the names speak against the choice.
     """
     (source, target), labels = choice.columns, choice.labels
     selection = "given" if given else "by name" if choice.columns in known_pairs(labels) else "by position"
@@ -463,13 +425,7 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
 def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> None:
     """Refuse a row with two fields or more than its header has names, as where commas group digits of an id.
 
-    Parameters
-    ----------
-    choice : Choice
-    row : sequence of str
-        Its fields.
-    place, text : str
-        Where the row stands, and how it is shown.
+    `row` has its fields; `place` and `text` say where it stands, and how it is shown.
     """
     width = next((place for place in range(len(row), 0, -1) if row[place - 1]), 0)  # a separator may end a line
     if width <= choice.header:

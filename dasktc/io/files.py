@@ -31,30 +31,20 @@ log = logging.getLogger("dasktc")
 
 
 class Format(NamedTuple):
-    """A file format: the module that reads it, and how its files are recognized.
-
-    Attributes
-    ----------
-    module : str
-        A module of `dasktc.io.formats` with a function `parts`.
-    extensions : tuple of str
-        File name extensions in lower case, after those of compression have been removed.
-    magic : bytes
-        First bytes of its files.
-    by_content : bool
-        Whether the module has a function `looks_like` that recognizes the first bytes of such a file.
-    options : frozenset of str
-        The options among `columns`, `ids`, `skip` and `weight` that it supports; others are refused.
-    row_bytes : float or None
-        Approximate bytes per row in real and generated graphs; None: too variable.
-    """
+    """A file format: the module that reads it, and how its files are recognized."""
 
     module: str
+    """A module of `dasktc.io.formats` with a function `parts`."""
     extensions: tuple[str, ...] = ()
+    """File name extensions in lower case, after those of compression have been removed."""
     magic: bytes = b""
+    """First bytes of its files."""
     by_content: bool = False
+    """Whether the module has a function `looks_like` that recognizes the first bytes of such a file."""
     options: frozenset[str] = frozenset()
+    """The options among `columns`, `ids`, `skip` and `weight` that it supports; others are refused."""
     row_bytes: float | None = 12
+    """Approximate bytes per row in real and generated graphs; None: too variable."""
 
 
 _ALL = frozenset({"columns", "ids", "skip", "weight"})
@@ -138,17 +128,8 @@ _NAMED = {
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
     """List the files of a source, detect their formats and cut them into parts.
 
-    Parameters
-    ----------
-    source : str, path, or sequence of these
-        Files, folders, glob patterns or fsspec URLs.
-    options : ReadOptions
-
-    Raises
-    ------
-    InputError
-        There are no such files, their format is unknown or does not support an option, or they do not
-        belong together.
+    A source is one or several files, folders, glob patterns or fsspec URLs. InputError: there are no such files, their
+    format is unknown or does not support an option, or they do not belong together.
     """
     if options.format is not None:
         check_choice("format", options.format, FORMATS)
@@ -299,23 +280,10 @@ def _say_doubts(doubts: list[Doubt]) -> None:
 
 
 def detect(url: str, head: bytes) -> str:
-    """Detect a file's format from its first bytes, then from its name.
+    """Return the name in `FORMATS` of a file's format, by its first bytes, then by its name; "text" if neither tells.
 
-    Parameters
-    ----------
-    url : str
-    head : bytes
-        Its first decompressed bytes: at least some hundred, unless the file is shorter.
-
-    Returns
-    -------
-    str
-        A name in `FORMATS`; "text" if nothing else is recognized.
-
-    Raises
-    ------
-    InputError
-        The bytes are of a format that is not read.
+    `head` has its first decompressed bytes: at least some hundred, unless the file is shorter. InputError: the bytes
+    are of a format that is not read.
     """
     for name, format in FORMATS.items():
         if format.magic and head.startswith(format.magic):

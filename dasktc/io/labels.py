@@ -20,13 +20,7 @@ Array = Any
 
 
 class Labels:
-    """The labels of vertices, by position.
-
-    Parameters
-    ----------
-    values : iterable of hashable
-        Distinct; the vertex with id i has the i-th of them.
-    """
+    """The labels of vertices, by position: distinct, hashable objects; the vertex with id i has the i-th of them."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._values = list(values)
@@ -70,13 +64,7 @@ class Labels:
         return Labels([*self._values, *dict.fromkeys(new_labels)])
 
     def text(self) -> list[str]:
-        """Return `str` of every label.
-
-        Raises
-        ------
-        InputError
-            Two labels have the same text.
-        """
+        """Return `str` of every label; InputError: two labels have the same text."""
         texts: dict[str, Any] = {}
         for label in self._values:
             twin = texts.setdefault(str(label), label)
@@ -90,18 +78,10 @@ class Labels:
 
 
 def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
-    """Return a caller's edges as pairs of labels.
+    """Return a caller's edges as pairs of labels; `name` is that of the parameter, for errors.
 
-    Parameters
-    ----------
-    edges : NetworkX graph, table, array of shape (m, 2), pair of lists or arrays, or iterable of pairs
-    name : str
-        Name of the parameter, for errors.
-
-    Raises
-    ------
-    InputError
-        They are none of these.
+    They are a NetworkX graph, a table, an array of shape (m, 2), a pair of lists or arrays, or an iterable of pairs;
+    InputError refuses others.
     """
     if hasattr(edges, "adjacency"):
         return [(u, v) for u, v in edges.edges()]

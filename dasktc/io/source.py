@@ -59,93 +59,64 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading a source; None means: detect.
-
-    Attributes
-    ----------
-    format : str or None
-        A format's name (`dasktc.io.files.FORMATS`).
-    columns : tuple of two str or None
-        Names, or positions as digits ("0"), of the two id columns. Names demand a header row.
-    ids : {"int", "text"} or None
-    skip : int or None
-        Number of leading lines to skip. 0: the first line is data, whatever it looks like.
-    headers : frozenset of str
-        First lines that are headers of other files of the source.
-    blocksize : int
-        Bytes per part of a splittable file.
-    weight : str or None
-        The column, or edge attribute, of weights, by name or position; None: weights are not read.
-    directed : bool
-        Whether the direction of each row matters; a source without directions is then refused.
-    surveyed : bool
-        Whether `weight` names a column of any values, for surveys, rather than weights.
-    sample : Colours or None
-        The colours by which edges are sampled; None: all are read.
-    """
+    """Options for reading a source; None means: detect."""
 
     format: str | None = None
+    """A format's name (`dasktc.io.files.FORMATS`)."""
     columns: tuple[str, str] | None = None
+    """Names, or positions as digits ("0"), of the two id columns. Names demand a header row."""
     ids: Ids | None = None
     skip: int | None = None
+    """Number of leading lines to skip. 0: the first line is data, whatever it looks like."""
     headers: frozenset[str] = frozenset()
+    """First lines that are headers of other files of the source."""
     blocksize: int = 64 << 20
+    """Bytes per part of a splittable file."""
+    block: int = 4 << 20
+    """Bytes of a text file that are parsed at a time."""
     weight: str | None = None
+    """The column, or edge attribute, of weights, by name or position; None: weights are not read."""
     directed: bool = False
+    """Whether the direction of each row matters; a source without directions is then refused."""
     surveyed: bool = False
+    """Whether `weight` names a column of any values, for surveys, rather than weights."""
     sample: Colours | None = None
+    """The colours by which edges are sampled; None: all are read."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of edges.
-
-    Attributes
-    ----------
-    name : str
-        Name for users: a path, or a description.
-    parts : tuple of Part
-        Parts that together contain every edge once; may be empty (a graph without edges).
-    ids : {"int", "text"}
-        The type of ids in every part.
-    triangles : int or None
-        Number of triangles, if a formula gives it.
-    size : SourceSize or None
-        None: unknown.
-    in_memory : bool
-        Whether the parts hold rows of this process, which are sent with them.
-    weight : str or None
-        Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights. Of a
-        surveyed column the values are int64, finite float64, or text.
-    untyped : bool
-        Whether surveyed values are the fields of text files, which are numbers if all of them are.
-    folder : str
-        Path or URL of a saved graph; empty for any other source.
-    frames : {"cudf", "dask", "dask-cudf", "polars"} or None
-        Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
-        Dask collection, Polars for its frames. None for any other source.
-    reading : Reading or None
-        The id columns and how they were chosen; None where edges do not stand in columns.
-    labels : Labels or None
-        The caller's vertices, if they are neither integers nor text: ids are then positions among them. They stay in
-        the caller's process.
-    sample : Colours or None
-        The colours by which the rows of parts are sampled as they are read; None: all are kept.
-    """
+    """A source of edges."""
 
     name: str
+    """Name for users: a path, or a description."""
     parts: tuple[Part, ...]
+    """Parts that together contain every edge once; may be empty (a graph without edges)."""
     ids: Ids = "int"
+    """The type of ids in every part."""
     triangles: int | None = None
+    """Number of triangles, if a formula gives it."""
     size: SourceSize | None = None
+    """Rows and bytes; None: unknown."""
     in_memory: bool = False
+    """Whether the parts hold rows of this process, which are sent with them."""
     weight: str | None = None
+    """Name of the weights in the third column "weight" of the parts' frames, of finite float64; None: no weights. Of a
+    surveyed column the values are int64, finite float64, or text."""
     frames: str | None = None
+    """Default frame type of answers, the one with which the caller works: cuDF for a source in GPU memory, Dask for a
+    Dask collection, Polars for its frames. None for any other source."""
     reading: Reading | None = None
+    """The id columns and how they were chosen; None where edges do not stand in columns."""
     labels: Labels | None = None
+    """The caller's vertices, if they are neither integers nor text: ids are then positions among them. They stay in the
+    caller's process."""
     folder: str = ""
+    """Path or URL of a saved graph; empty for any other source."""
     untyped: bool = False
+    """Whether surveyed values are the fields of text files, which are numbers if all of them are."""
     sample: Colours | None = None
+    """The colours by which the rows of parts are sampled as they are read; None: all are kept."""
 
     @property
     def read(self) -> Reading:

@@ -21,19 +21,8 @@ Array = Any
 def entries(matrix: Any) -> tuple[Array, Array, Array]:
     """Return rows, columns and values of the stored entries of a square matrix, on the host or device that holds it.
 
-    Parameters
-    ----------
-    matrix : SciPy sparse array or matrix, or a CuPy sparse matrix
-
-    Returns
-    -------
-    rows, columns : arrays of integers of shape (entries,)
-    values : array of shape (entries,)
-
-    Raises
-    ------
-    InputError
-        It is not square, or its arrays contradict each other or its shape.
+    The matrix is an array or matrix of SciPy, or a matrix of CuPy; all three arrays have shape (entries,), the first
+    two of integers. InputError: it is not square, or its arrays contradict each other or its shape.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(

@@ -35,24 +35,16 @@ _READS = ("chunks", "chunks_on_device", "ends", "read_on_device")
 
 
 class Stamp(NamedTuple):
-    """By what a file is recognised.
-
-    Attributes
-    ----------
-    size : int or None
-        None behind a URL.
-    time : int or None
-        Of the last change, in microseconds: not all file systems keep nanoseconds.
-    inode : tuple or None
-        Host, device and number; compared on one host alone.
-    told : tuple of (str, str)
-        What the server of a URL says.
-    """
+    """By what a file is recognised."""
 
     size: int | None = None
+    """In bytes; None behind a URL."""
     time: int | None = None
+    """Of the last change, in microseconds: not all file systems keep nanoseconds."""
     inode: tuple[str, int, int] | None = None
+    """Host, device and number; compared on one host alone."""
     told: tuple[tuple[str, str], ...] = ()
+    """What the server of a URL says."""
 
     def same(self, other: Stamp) -> bool:
         """Return whether two stamps may be of one file."""
@@ -77,20 +69,13 @@ def stamp(url: str) -> Stamp | None:
 
 @dataclass(frozen=True)
 class WatchedPart:
-    """A part that compares the stamps of its files once it is read, and else is the part that it wraps.
-
-    Attributes
-    ----------
-    part : Part
-    files : tuple of (str, Stamp)
-        Paths or URLs of the files that it reads.
-    is_mapped : bool
-        The files are mapped to memory: they may be replaced, but not rewritten, and are not seen by other processes.
-    """
+    """A part that compares the stamps of its files once it is read, and else is the part that it wraps."""
 
     part: Any
     files: tuple[tuple[str, Stamp], ...]
+    """Paths or URLs of the files that it reads."""
     is_mapped: bool = False
+    """The files are mapped to memory: they may be replaced, but not rewritten, and are not seen by other processes."""
 
     @property
     def upstream(self) -> Any:
@@ -172,16 +157,10 @@ def _changed(url: str, expected: Stamp, new_stamp: Stamp | None) -> str:
 
 
 def watched(parts: Sequence[Any], url: str, expected: Stamp | None) -> list[Any]:
-    """Watch the files of parts.
+    """Watch the files of a file's parts: the file itself, and another one beside it that a part names as its `url`.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        Parts of one file.
-    url : str
-        Its path or URL, as it was listed; a part may read another file beside it, which is its `url`.
-    expected : Stamp or None
-        Its stamp, taken before anything was read of it; without one it is not watched.
+    `url` is the path or URL of the file as it was listed, `expected` its stamp, taken before anything was read of it;
+    without one it is not watched.
     """
     stamps = {url: expected}
     for part in parts:

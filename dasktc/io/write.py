@@ -134,22 +134,9 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
 
 
 def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None) -> None:
-    """Write an HTML page.
+    """Write an HTML page to OUT.html.
 
-    Parameters
-    ----------
-    text : str
-    out : path
-        OUT.html.
-    force : bool, optional
-        As for `check_target`.
-
-    Raises
-    ------
-    InputError
-        `out` has another extension, exists already, or its folder does not.
-    DasktcError
-        The operating system refused to write.
+    `force` and errors are those of `check_target`; DasktcError: the operating system refused to write.
     """
     check_target(out, PAGES, force)
     target = Path(out).absolute()

@@ -22,8 +22,8 @@ MOST_BARS = 1_500
 MOST_LANES = 48
 COLUMNS = 240
 """Number of time intervals for these shares."""
-LANE, NAMES = 14, 190
-"""Height of a lane of the timeline, and width of its workers' names."""
+SPAN, LANE, NAMES = 940, 14, 190
+"""Width of the timeline, height of a lane, and width of its workers' names."""
 
 
 class Axis(NamedTuple):
@@ -49,16 +49,9 @@ def short(value: float) -> str:
 
 
 def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], axes: tuple[Axis, Axis]) -> str:
-    """Draw points joined by a line.
+    """Draw points, at least one, joined by a line, over axes of x and of y.
 
-    Parameters
-    ----------
-    x, y : sequence of float, at least one each
-        Above 0 on a logarithmic axis.
-    tooltips : sequence of str
-        Of the points.
-    axes : (Axis, Axis)
-        Axes of x and of y.
+    On a logarithmic axis they are above 0. `tooltips` are those of the points.
     """
     x_scale = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
     y_scale = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)
@@ -85,20 +78,13 @@ def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], 
     return _svg(WIDTH, HEIGHT, parts, f"{axes[1].label} by {axes[0].label}")
 
 
-def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> str:
+def timeline_chart(times: Timeline, shown: Sequence[int]) -> str:
     """Draw the tasks of some workers over time: each as a bar or, if there are many, as the busy share of the time.
 
-    Parameters
-    ----------
-    times : Timeline
-        Timeline of at least one task.
-    shown : sequence of int
-        Numbers of the workers to draw.
-    width : int
-        Width in units of the chart.
+    `shown` has the numbers of the workers. There is at least one task.
     """
     single = len(times.began) <= MOST_BARS and int(times.lanes[list(shown)].sum()) <= MOST_LANES
-    scale = _scale([0.0, times.seconds or 1e-9], False, NAMES, width - 12, nice=False)
+    scale = _scale([0.0, times.seconds or 1e-9], False, NAMES, SPAN - 12, nice=False)
     parts, top = [], 4
     for worker in shown:
         lanes = int(times.lanes[worker]) if single else 1
@@ -106,17 +92,17 @@ def timeline_chart(times: Timeline, shown: Sequence[int], width: int = 940) -> s
         name = times.workers[worker]
         parts.append(f'<text x="{NAMES - 8}" y="{top + height / 2 + 4:.1f}" text-anchor="end">'
                      f"{html_text(name if len(name) <= 30 else '…' + name[-29:])}</text>")  # fmt: skip
-        parts.append(f'<rect class="lane" x="{NAMES}" y="{top}" width="{width - 12 - NAMES}" height="{height - 2}"/>')
+        parts.append(f'<rect class="lane" x="{NAMES}" y="{top}" width="{SPAN - 12 - NAMES}" height="{height - 2}"/>')
         parts += (_tasks if single else _shares)(times, worker, scale, top)
         top += height + 4
     for value in scale.ticks:
         x = scale.place(value)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{top}"/>')
         parts.append(f'<text x="{x:.1f}" y="{top + 14}" text-anchor="middle">{short(value)}</text>')
-    middle = (NAMES + width) / 2
+    middle = (NAMES + SPAN) / 2
     parts.append(f'<text class="label" x="{middle}" y="{top + 32}" text-anchor="middle">'
                  "seconds since the first task began</text>")  # fmt: skip
-    return _svg(width, top + 38, parts, "counting tasks by worker over time")
+    return _svg(SPAN, top + 38, parts, "counting tasks by worker over time")
 
 
 def _tasks(times: Timeline, worker: int, scale: _Scale, top: int) -> list[str]:

@@ -24,81 +24,70 @@ from dasktc.wording import advice, rendered
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Findings", "RunFacts", "findings_of"]
+__all__ = ["Allowance", "Findings", "RunFacts", "findings_of"]
 
-LEAST_SECONDS = 10.0
-"""Seconds that a report may always take for the graph; the time of the whole count if that is longer."""
-BY_VERTEX, BY_EDGE = 2.0, 6.0
-"""Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5 on
-Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
-VISITED = 60.0
-"""The same if the memory only allows visiting triangles one by one."""
-PREDICTED = 3.0
-"""Largest ratio of a count's time to its predicted time (`planning.rates`)."""
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a report may take for the graph, and the times by which it is told beforehand whether that suffices."""
+
+    seconds: float = 10.0
+    """It may always take these; the time of the whole count if that is longer."""
+    vertex_ratio: float = 2.0
+    edge_ratio: float = 6.0
+    """Time of triangles by vertex and by edge, relative to a count with a kernel that computes them: measured 1.7 and 5
+    on Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
+    visit_ratio: float = 60.0
+    """The same if the memory only allows visiting triangles one by one."""
+    prediction_ratio: float = 3.0
+    """Largest ratio of a count's time to its predicted time (`planning.rates`)."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts of a run that its result does not hold.
-
-    Attributes
-    ----------
-    command : str
-        The command that repeats the count.
-    before, after : dict of str to Usage
-        Resource use of each process when the stages began and when the count was done.
-    """
+    """Facts of a run that its result does not hold."""
 
     command: str
+    """The command that repeats the count."""
     before: dict[str, Usage]
     after: dict[str, Usage]
+    """Resource use of each process when the stages began and when the count was done."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Facts of a graph for its report; None means left out.
-
-    Attributes
-    ----------
-    degrees : pandas.DataFrame
-        As from `degree_bins`.
-    vertices : Summary or None
-    edges : Summary or None
-    largest_degree : int
-    transitivity : float
-        3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours.
-    average_clustering : float or None
-        Mean of the local clustering coefficients; None if triangles by vertex were left out.
-    why : str
-        Which facts were left out, and the reason.
-    """
+    """Facts of a graph for its report; None means left out."""
 
     degrees: pd.DataFrame
+    """As from `degree_bins`."""
     vertices: Summary | None
     edges: Summary | None
     largest_degree: int
     transitivity: float
+    """3·triangles / Σ d·(d - 1)/2, the quotient of two exact integers; 0 if no vertex has two neighbours."""
     average_clustering: float | None
+    """Mean of the local clustering coefficients; None if triangles by vertex were left out."""
     why: str = ""
+    """Which facts were left out, and the reason."""
 
 
-def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
+def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowance = Allowance()) -> Findings:
     """Collect the facts of a counted graph: triangles by edge and by vertex if that takes no longer than the count.
 
-    Raises
-    ------
-    CountError
-        A check failed.
+    CountError: a check failed.
     """
-    allowed = max(LEAST_SECONDS, result.seconds["total"])
+    allowed = max(allowance.seconds, result.seconds["total"])
     edges, vertices, omitted = None, None, []
     try:
         counting, kernel = sum(record.count.seconds for record in result._records), support_kernel(graph)
         if kernel not in (result.kernel, "visit"):  # not that of the count, as `trust`, which may take far longer
             rates = RATES[result.backend]
-            counting = min(counting, PREDICTED * (result.edges / rates.edges + result.stats.wedges / rates.probes))
+            prediction = result.edges / rates.edges + result.stats.wedges / rates.probes
+            counting = min(counting, allowance.prediction_ratio * prediction)
         counting /= max(1, result.workers)
-        by_vertex, by_edge = (VISITED, VISITED) if kernel == "visit" else (BY_VERTEX, BY_EDGE)
+        by_vertex, by_edge = allowance.vertex_ratio, allowance.edge_ratio
+        if kernel == "visit":
+            by_vertex = by_edge = allowance.visit_ratio
         if graph.counted.by_edge is not None or by_edge * counting <= allowed:
             edges = edge_summary(graph)
         else:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["STYLE", "page"]
 
 MOST_TASKS = 200
-"""Largest number of rows in the table of tasks; of more, half are the longest and half a sample of the others."""
 MOST_WORKERS = 40
 """Largest number of rows about workers; of more, the busiest, the least busy, and some in between."""
 SEED = 1
@@ -71,30 +70,24 @@ svg .lane { fill: var(--panel); }
 """
 
 
-def page(result: TriangleCount, source: str, findings: Findings | None = None, run: RunFacts | None = None) -> str:
+def page(
+    result: TriangleCount,
+    source: str,
+    findings: Findings | None = None,
+    run: RunFacts | None = None,
+    most_tasks: int = MOST_TASKS,
+) -> str:
     """Describe a graph and a count of it: numbers, then distributions, then, folded, the run and the method.
 
-    Parameters
-    ----------
-    result : TriangleCount
-    source : str
-        Name of the source.
-    findings : Findings, optional
-        Facts of the graph.
-    run : RunFacts, optional
-        Facts of the run.
-
-    Returns
-    -------
-    str
-        Self-contained HTML that follows the reader's light or dark theme.
+    `source` is the source's name. The table of tasks has at most `most_tasks` rows; of more, half are the longest and
+    half a sample of the others. Returns self-contained HTML that follows the reader's light or dark theme.
     """
     title = f"{plural(result.triangles, 'triangle')} in {source}"
     name = source if " " in source else re.split(r"[/\\](?=[^/\\])", source)[-1]  # last part of a path or URL
     parts = [f"<header><h1>{html_text(name)}</h1>{_numbers(result, findings)}</header>"]
     if findings is not None:
         parts += _graph(findings)
-    parts += [_run(result, source, run), _method(result)]
+    parts += [_run(result, source, run), _method(result, most_tasks)]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{html_text(title)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
@@ -231,16 +224,16 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
     return _folded(f"The run: {result.seconds['total']:,.2f} s, {plural(result.workers, 'task')} at a time", parts)
 
 
-def _method(result: TriangleCount) -> str:
+def _method(result: TriangleCount, most: int) -> str:
     """How it was counted, folded: what was read, the plan, and the tasks."""
     tasks, title = result.tasks, plural(len(result.tasks), "task")
-    if len(tasks) > MOST_TASKS:
-        title = f"The {MOST_TASKS - MOST_TASKS // 2} longest of {len(tasks):,} tasks, and {MOST_TASKS // 2} at random"
+    if len(tasks) > most:
+        title = f"The {most - most // 2} longest of {len(tasks):,} tasks, and {most // 2} at random"
     parts = [
         _facts(result._rows()),
         "<h2>Plan</h2>",
         _facts(result.plan.rows()),
-        _folded(title, [_tasks(tasks)]),
+        _folded(title, [_tasks(tasks, most)]),
     ]
     how = f"kernel {result.kernel} on {result.backend}, partition {result.plan.partition}"
     return _folded(f"The method: {how}, {plural(len(tasks), 'task')}", parts)
@@ -358,9 +351,9 @@ def _bars(rows: Sequence[tuple[str, float, str, bool]], names: tuple[str, str] |
 # tasks
 
 
-def _tasks(tasks: pd.DataFrame) -> str:
+def _tasks(tasks: pd.DataFrame, most: int) -> str:
     ordered = tasks.sort_values("seconds", ascending=False, kind="stable")
-    longest = len(ordered) if len(ordered) <= MOST_TASKS else MOST_TASKS - MOST_TASKS // 2
+    longest = len(ordered) if len(ordered) <= most else most - most // 2
     sample = ordered.iloc[longest:]
-    sample = sample.sample(min(len(sample), MOST_TASKS // 2), random_state=SEED).sort_index()
+    sample = sample.sample(min(len(sample), most // 2), random_state=SEED).sort_index()
     return _table(ordered.iloc[:longest]) + (_table(sample) if len(sample) else "")

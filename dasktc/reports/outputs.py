@@ -31,22 +31,15 @@ __all__ = ["Outputs"]
 
 @dataclass(frozen=True)
 class Outputs:
-    """The output files that a caller requests; None means not requested.
-
-    Attributes
-    ----------
-    per_vertex, per_edge : path or None
-        Triangles of every vertex and of every edge: .parquet, .csv or .txt.
-    report : path or None
-        The HTML report: .html.
-    force : bool
-        Replace existing files, and folders that contain only .parquet files.
-    """
+    """The output files that a caller requests; None means not requested."""
 
     per_vertex: str | os.PathLike[str] | None = None
     per_edge: str | os.PathLike[str] | None = None
+    """Triangles of every vertex and of every edge: .parquet, .csv or .txt."""
     report: str | os.PathLike[str] | None = None
+    """The HTML report: .html."""
     force: bool = field(default=False, compare=False)
+    """Replace existing files, and folders that contain only .parquet files."""
 
     def check(self) -> None:
         """Refuse (InputError) paths that cannot be written, before anything is read."""
@@ -83,17 +76,10 @@ class Outputs:
     ) -> TriangleCount:
         """Write the files; a report includes the `usage` before the stages and the command that repeats the count.
 
-        Returns
-        -------
-        TriangleCount
-            The result, whose seconds have the stages `write` and `report` where there are such files.
+        Returns the result, whose seconds have the stages `write` and `report` where there are such files.
 
-        Raises
-        ------
-        InputError, DasktcError
-            A file cannot be written; the message begins with the number of triangles.
-        CountError
-            The triangles of vertices or edges disagree with the count.
+        InputError, DasktcError: a file cannot be written; the message begins with the number of triangles. CountError:
+        the triangles of vertices or edges disagree with the count.
         """
         try:
             return self._write(graph, result, before or {}, command, tracker_of(progress))

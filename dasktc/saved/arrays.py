@@ -44,26 +44,17 @@ DIGITS = 8
 
 
 class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True):
-    """A stored array: its place, its type, one of `Kind`, and its checksums; a record of the manifest.
-
-    Attributes
-    ----------
-    file : str
-        Name of its file in the graph's folder.
-    dtype : str
-    length : int
-        Number of elements.
-    start : int
-        Offset of its first byte in the file.
-    crc32 : str
-        Eight hexadecimal digits per chunk.
-    """
+    """A stored array: its place, its type, one of `Kind`, and its checksums; a record of the manifest."""
 
     file: Annotated[str, Meta(pattern=FILE)]
+    """Name of its file in the graph's folder."""
     dtype: Kind
     length: Count
+    """Number of elements."""
     start: Count
+    """Offset of its first byte in the file."""
     crc32: Annotated[str, Meta(pattern=r"\A([0-9a-f]{8})*\Z")]
+    """Eight hexadecimal digits per chunk."""
 
     @property
     def nbytes(self) -> int:
@@ -77,20 +68,9 @@ class StoredArray(Struct, Generic[Kind], frozen=True, forbid_unknown_fields=True
 
 
 def write_arrays(folder: str, name: str, arrays: dict[str, Array | None]) -> dict[str, StoredArray[Any]]:
-    """Write arrays to a new file (`new_file`).
+    """Write arrays of one dimension, of NumPy or CuPy, to a new file (`new_file`); those that are None are left out.
 
-    Parameters
-    ----------
-    folder : str
-        A path, or an fsspec URL.
-    name : str
-    arrays : dict of str to array or None
-        One-dimensional NumPy or CuPy arrays; those that are None are left out.
-
-    Raises
-    ------
-    DasktcError
-        The file cannot be written.
+    `folder` is a path, or an fsspec URL. DasktcError: the file cannot be written.
     """
     host_arrays = {key: np.ascontiguousarray(on_host(array)) for key, array in arrays.items() if array is not None}
     records, start = dict[str, StoredArray[Any]](), ALIGNMENT
@@ -127,10 +107,7 @@ def _crc32(data: Any) -> str:
 def new_file(url: str) -> Iterator[BinaryIO]:
     """Yield a new file, which gets its name when it is complete and replaces a file of that name.
 
-    Raises
-    ------
-    DasktcError
-        The file cannot be written.
+    DasktcError: it cannot be written.
     """
     with writing(url):
         if streams.is_remote(url):
@@ -157,28 +134,12 @@ def read_array(
     end: int | None = None,
     look: Callable[[Array], None] | None = None,
 ) -> Array:
-    """Read elements `first` to `end` of an array into the backend's memory and verify their checksums.
+    """Read elements `first` to `end` (default: all) of an array, and verify their checksums.
 
-    Without a backend they are read into host memory.
+    They are read into the backend's memory, without a backend into the host's. `look` is called with the elements of
+    each slab in host memory that lie in the range, in the threads that read the slabs.
 
-    Parameters
-    ----------
-    folder : str
-    stored : StoredArray
-    backend : Backend, optional
-    first, end : int
-        Default: all.
-    look : callable (array), optional
-        Called with the elements of each slab in host memory that lie in the range, in the threads that read the slabs.
-
-    Returns
-    -------
-    array of the backend
-
-    Raises
-    ------
-    InputError
-        The file is missing, too short, or damaged.
+    InputError: the file is missing, too short, or damaged.
     """
     dtype, url = np.dtype(stored.dtype), joined(folder, stored.file)
     begin, stop = first * dtype.itemsize, (stored.length if end is None else end) * dtype.itemsize

@@ -53,35 +53,23 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockRead:
-    """A block to open: where its arrays are, and what they must be.
-
-    Attributes
-    ----------
-    folder : str
-    record : BlockRecord
-    numbering : (int, int, int, bool, (int, int))
-        Fields of the block, from `stride` to `place`.
-    rows, columns : int
-        Numbers of its rows and of its columns.
-    vertices : int
-        Number of the graph's vertices.
-    by : Hash
-        Of vertices.
-    pairs : bool
-        Whether to sum the hashes of the edges, too.
-    expected : (Totals, str) or None
-        What the sums of the graph's only block must be, and the file whose degrees they are.
-    """
+    """A block to open: where its arrays are, and what they must be."""
 
     folder: str
     record: BlockRecord
     numbering: tuple[int, int, int, bool, Any]
+    """Fields of the block, from `stride` to `place`, a pair of int."""
     rows: int
     columns: int
+    """Numbers of its rows and of its columns."""
     vertices: int
+    """Number of the graph's vertices."""
     by: Hash
+    """Hash of vertices."""
     pairs: bool = False
+    """Whether to sum the hashes of the edges, too."""
     expected: tuple[Totals, str] | None = None
+    """What the sums of the graph's only block must be, and the file whose degrees they are."""
 
     @property
     def url(self) -> str:

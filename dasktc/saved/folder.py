@@ -74,16 +74,8 @@ def joined(folder: str, name: str) -> str:
 def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Raw] | None:
     """Read the manifest of a saved graph, a path or fsspec URL, and verify its format and checksum.
 
-    Returns
-    -------
-    folder : str
-    graph : Raw
-        JSON of its `graph`. The result is None if the source is no saved graph.
-
-    Raises
-    ------
-    InputError
-        The manifest is damaged, or of another format.
+    Returns the folder, and the JSON of its `graph`; None if the source is no saved graph. InputError: the manifest is
+    damaged, or of another format.
     """
     text = _local(os.fsdecode(source))
     if "\0" in text:
@@ -133,14 +125,7 @@ def _local(url: str) -> str:
 
 
 def check_sizes(folder: str, sizes: dict[str, int]) -> None:
-    """Refuse a folder with missing or truncated files.
-
-    Parameters
-    ----------
-    folder : str
-    sizes : dict of str to int
-        Least number of bytes of each file.
-    """
+    """Refuse a folder in which files are missing, or have fewer bytes than `sizes` says."""
     entries = _entries(folder) or {}
     for name, size in sizes.items():
         nbytes = entries[name].size if name in entries else None
@@ -182,20 +167,10 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
-    """Refuse a folder that cannot be written, or whose contents would be lost.
+    """Refuse a folder that cannot be written, or whose contents would be lost; return its absolute path, or its URL.
 
-    Parameters
-    ----------
-    out : path or fsspec URL
-    force : bool
-        Replace a saved graph.
-    outlives : str, optional
-        Why a folder in a process's memory would be useless; None if it would not.
-
-    Returns
-    -------
-    str
-        Its absolute path, or its URL.
+    With `force` a saved graph is replaced. `outlives` says why a folder in a process's memory would be useless; None if
+    it would not.
     """
     text = _local(path_text("path", out))
     if streams.is_remote(text):
@@ -263,25 +238,11 @@ def _file_names(content: Any) -> Iterator[str]:
 def write_folder(out: str, write: Callable[[str], Graph]) -> Graph:
     """Write a saved graph: its files by a function, then its manifest, with which the folder is published.
 
-    If anything fails, nothing is published; on a local disk an earlier folder of that name stays. Of an earlier saved
-    graph only the files that its manifest names are deleted.
+    `out` is as `check_new` returned it. `write` writes the files to the folder that it is given, and returns the
+    `graph` of the manifest, which is returned. If anything fails, nothing is published; on a local disk an earlier
+    folder of that name stays. Of an earlier saved graph only the files that its manifest names are deleted.
 
-    Parameters
-    ----------
-    out : str
-        As returned by `check_new`.
-    write : callable (folder) -> Struct
-        Writes the files to a folder, and returns the `graph` of the manifest.
-
-    Returns
-    -------
-    Struct
-        What `write` returned.
-
-    Raises
-    ------
-    DasktcError
-        The folder cannot be written.
+    DasktcError: the folder cannot be written.
     """
     if not streams.is_remote(out):
         target = Path(out)

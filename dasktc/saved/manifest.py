@@ -234,10 +234,7 @@ def arrays_of(record: Any) -> Iterator[StoredArray[Any]]:
 def decoded(folder: str, graph: Raw) -> Manifest:
     """Read the `graph` of a manifest, and refuse one with wrong fields, or with fields that do not fit each other.
 
-    Raises
-    ------
-    InputError
-        It is damaged, or its scheme is not installed.
+    InputError: it is damaged, or its scheme is not installed.
     """
     try:
         manifest = decoder(Manifest).decode(graph)

@@ -70,22 +70,10 @@ class SavedGraph(Source):
 def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph | None:
     """Open the manifest of a saved graph, and check that its files are there; no array is read.
 
-    Parameters
-    ----------
-    source : object
-        What the caller gave as a source.
-    options : ReadOptions, optional
-        How files of edges would be read.
+    None for any other source than a saved graph. `options` are those by which files of edges would be read.
 
-    Returns
-    -------
-    SavedGraph or None
-        None for any other source.
-
-    Raises
-    ------
-    InputError
-        The graph is damaged, of another format or one of several sources, or an option is given that it does not take.
+    InputError: the graph is damaged, of another format or one of several sources, or an option is given that it does
+    not take.
     """
     names = list(source) if isinstance(source, list | tuple) else [source]
     if not all(isinstance(name, str | os.PathLike) for name in names):
@@ -127,10 +115,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
 def fitted(saved: SavedGraph, options: Options) -> Options:
     """The options with a saved graph's scheme, n and order, and its seed where its blocks depend on one.
 
-    Raises
-    ------
-    InputError
-        An option asks for another value than the one that was saved.
+    InputError: an option asks for another value than the one that was saved.
     """
     method, default = {"sort_rows": True, **asdict(saved.manifest.method)}, Options()
     scheme = SCHEMES[method["partition"]]
@@ -157,29 +142,12 @@ def open_plan(
     limits: Limits | None = None,
     planned_for: str | None = None,
 ) -> Prepared:
-    """Plan the count of a saved graph from its manifest alone.
+    """Plan the count of a saved graph from its manifest alone; vectors and ids are read on first access.
 
-    Parameters
-    ----------
-    executor : Executor
-        With the options' backend.
-    saved : SavedGraph
-    options : Options
-        As `fitted` returns them, with the backend chosen.
-    limits : Limits, optional
-        Limits of the workers that the plan is for, where these are not the executor's.
-    planned_for : str, optional
-        The backend of those workers; default: the options' backend.
+    The options are as `fitted` returns them, with the backend chosen, which is the executor's. `limits` are those of
+    the workers that the plan is for, where these are not the executor's, and `planned_for` their backend.
 
-    Returns
-    -------
-    Prepared
-        Its vectors and ids are read on first access.
-
-    Raises
-    ------
-    InputError
-        The vertices do not fit the memory.
+    InputError: the vertices do not fit the memory.
     """
     manifest, is_automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, manifest, options, planned_for)
@@ -220,22 +188,10 @@ def open_blocks(
 ) -> tuple[Prepared, Blocks]:
     """Read a saved graph's blocks and vectors on the workers, and compare every byte with its checksum.
 
-    Parameters
-    ----------
-    executor : Executor
-        With the options' backend.
-    saved : SavedGraph
-    options : Options
-        As `fitted` returns them, with the backend chosen.
-    progress : callable, optional
-    attributes : bool
-        Also read weights and directions.
+    The executor and the options are as for `open_plan`. With `attributes` weights and directions are read, too.
 
-    Raises
-    ------
-    InputError
-        The graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
-        `attributes`.
+    InputError: the graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
+    `attributes`.
     """
     start = time.perf_counter()
     progress("read", 0, 1)

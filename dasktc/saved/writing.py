@@ -30,28 +30,10 @@ Array = Any
 
 
 def write_graph(executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, out: str) -> int:
-    """Save a graph.
+    """Save a graph in the folder or at the URL that `folder.check_new` returned; return the bytes of its arrays.
 
-    Parameters
-    ----------
-    executor : Executor
-    prepared : Prepared
-    blocks : dict of (i, j) to handle of OrientedCSR
-    options : Options
-    out : str
-        As `folder.check_new` returns it: a path or URL that all workers see.
-
-    Returns
-    -------
-    int
-        Bytes of the arrays.
-
-    Raises
-    ------
-    InputError
-        The scheme is a plug-in's, with a partition class of its own.
-    DasktcError
-        A file cannot be written.
+    All workers must see it. InputError: the scheme is a plug-in's, with a partition class of its own. DasktcError: a
+    file cannot be written.
     """
     content = write_folder(out, partial(_write_files, executor, prepared, blocks, options))
     return sum(array.nbytes for array in manifest.arrays_of(content))
@@ -62,34 +44,8 @@ def _write_files(
 ) -> manifest.Manifest:
     """Write all files but the manifest, and return what that will say."""
     graph, plan, source = prepared.graph, prepared.plan, prepared.source
-    layout, values = _layout_record(prepared.partition, plan.partition), prepared.attributes
-    places, vertices = sorted(blocks), prepared.vertices
-    vectors = {name: getattr(graph, name).parts for name in manifest.VECTORS}
-    ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
-    calls: list[tuple[Any, ...]] = [(blocks[place], _write_block, folder, _name("block", *place)) for place in places]
-    if values is not None:
-        for place in places:
-            arrays = [values.roots.get(place), values.directions.get(place)]
-            calls.append((arrays, _write_attributes, folder, _name("attributes", *place)))
-    for name, parts in vectors.items():
-        file = name.replace("_", "-")
-        calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
-    calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
-    results: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
-    block_records = [next(results) for _ in places]
-    if values is not None:
-        block_records = [record | next(results) for record in block_records]
-    vector_records = {name: [next(results) for _ in parts] for name, parts in vectors.items()}
-    shards, facts = list(results), look(executor, graph)
-    attributes = None
-    if values is not None:
-        neighbours = None
-        if values.neighbours is not None:
-            call = values.neighbours, _write_neighbours, folder, "neighbours.bin"
-            (neighbours,) = executor.gather([executor.submit("save", _write, *call)])
-        attributes = manifest.AttributeRecord(
-            weight=values.weight, directed=values.directed, largest=values.largest, neighbours=neighbours
-        )
+    layout = _layout_record(prepared.partition, plan.partition)
+    records, facts = _write_arrays(executor, prepared, blocks, folder), look(executor, graph)
     return manifest.Manifest(
         name=without_secrets(source.name),
         triangles=source.triangles,
@@ -114,11 +70,41 @@ def _write_files(
         choice=plan.choice,
         facts={name: int(getattr(facts, name)) for name in manifest.FACTS},
         layout=layout,
-        blocks=[manifest.BlockRecord(**arrays) for arrays in block_records],
-        **vector_records,
-        ids=manifest.TextIds(shards=shards) if source.ids == "text" else manifest.IntegerIds(shards=shards),
-        attributes=attributes,
+        **records,
     )
+
+
+def _write_arrays(executor: Executor, prepared: Prepared, blocks: Blocks, folder: str) -> dict[str, Any]:
+    """Write all arrays by tasks; return the fields of the manifest that tell of them."""
+    values, places, vertices = prepared.attributes, sorted(blocks), prepared.vertices
+    vectors = {name: getattr(prepared.graph, name).parts for name in manifest.VECTORS}
+    ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+    calls: list[tuple[Any, ...]] = [(blocks[place], _write_block, folder, _name("block", *place)) for place in places]
+    if values is not None:
+        for place in places:
+            arrays = [values.roots.get(place), values.directions.get(place)]
+            calls.append((arrays, _write_attributes, folder, _name("attributes", *place)))
+    for name, parts in vectors.items():
+        file = name.replace("_", "-")
+        calls += [(part, _write_vector, folder, _name(file, number)) for number, part in enumerate(parts)]
+    calls += [(part, _write_ids, folder, _name("ids", number)) for number, part in enumerate(ids)]
+    results: Iterator[Any] = iter(executor.gather(starmap(executor, "save", _write, calls)))
+    # The records come in the order of the calls.
+    block_arrays = [next(results) for _ in places]
+    if values is not None:
+        block_arrays = [arrays | next(results) for arrays in block_arrays]
+    records: dict[str, Any] = {"blocks": [manifest.BlockRecord(**arrays) for arrays in block_arrays]}
+    records |= {name: [next(results) for _ in parts] for name, parts in vectors.items()}
+    records["ids"] = (manifest.TextIds if prepared.source.ids == "text" else manifest.IntegerIds)(shards=list(results))
+    if values is not None:
+        neighbours = None
+        if values.neighbours is not None:
+            call = values.neighbours, _write_neighbours, folder, "neighbours.bin"
+            (neighbours,) = executor.gather([executor.submit("save", _write, *call)])
+        records["attributes"] = manifest.AttributeRecord(
+            weight=values.weight, directed=values.directed, largest=values.largest, neighbours=neighbours
+        )
+    return records
 
 
 def _name(*parts: Any) -> str:

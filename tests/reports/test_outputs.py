@@ -25,8 +25,9 @@ from dasktc.generate import kronecker
 from dasktc.io.write import is_same_target
 from dasktc.options import Method, RunOptions
 from dasktc.questions import measures
-from dasktc.reports import charts, findings, outputs
+from dasktc.reports import charts, outputs
 from dasktc.reports import html_report as report
+from dasktc.reports.findings import Allowance, findings_of
 from tests.support.keywords import keywords
 from tests.support.oracle import support, triangles, triangles_per_vertex
 from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
@@ -350,12 +351,15 @@ def test_a_report_of_no_edge_has_numbers(tmp_path):
     )
 
 
-def test_the_report_says_that_the_average_was_not_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(findings, "BY_EDGE", 1e9)
-    monkeypatch.setattr(findings, "BY_VERTEX", 1e9)
-    dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
-    text = (tmp_path / "r.html").read_text()
+def page_within(**allowance):
+    """The page of a graph for which a report may take so much."""
+    with dasktc.prepare(source_of(EDGES)) as graph:
+        result = graph.triangle_count()
+        return report.page(result, "g", findings_of(graph._context, result, Allowance(seconds=0, **allowance)))
+
+
+def test_the_report_says_that_the_average_was_not_computed():
+    text = page_within(edge_ratio=1e9, vertex_ratio=1e9)
     numbers = numbers_of(text)
     assert numbers["average clustering"] == "–"
     assert "Triangles of vertices were not counted: that takes about" in text
@@ -364,11 +368,8 @@ def test_the_report_says_that_the_average_was_not_computed(tmp_path, monkeypatch
     assert numbers["transitivity"] == f"{networkx.transitivity(graph):.4f}"  # needs degrees only
 
 
-def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "MOST_TASKS", 2)
-    page = tmp_path / "r.html"
-    dasktc.triangle_count(replace(source_of(EDGES), name="<i>&"), method=Method(splits=3), report=page)
-    text = page.read_text()
+def test_the_report_escapes_names_and_shortens_the_tasks():
+    text = report.page(dasktc.triangle_count(source_of(EDGES), method=Method(splits=3)), "<i>&", most_tasks=2)
     assert "<i>" not in text
     assert "&lt;i&gt;&amp;" in text
     assert "The 1 longest of 3 tasks, and 1 at random" in text
@@ -410,12 +411,8 @@ def test_the_report_repeats_every_option_that_was_given(tmp_path):
     ) in page.read_text()
 
 
-def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(findings, "BY_EDGE", 1e9)
-    page = tmp_path / "r.html"
-    dasktc.triangle_count(source_of(EDGES), report=page)
-    text = page.read_text()
+def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path):
+    text = page_within(edge_ratio=1e9)
     assert "Triangles of edges were not counted: that takes about" in text
     assert "per_edge=... counts them" in text
     assert "Edges with most triangles" not in text

@@ -117,21 +117,12 @@ class _Decoder:
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
-    """Cut a BVGraph file into node ranges.
+    """Cut a BVGraph file into node ranges; `url` is the .graph or the .properties file, beside which the other must be.
 
-    A graph with more arcs than fit one part is decoded once here, range by range, to find where the
-    parts start; this needs the memory of one part and of the compressed file.
+    Both may be compressed. A graph with more arcs than fit one part is decoded once here, range by range, to find where
+    the parts start; this needs the memory of one part and of the compressed file.
 
-    Parameters
-    ----------
-    url : str
-        The .graph file or the .properties file; the other must be beside it. Both may be compressed.
-    options : ReadOptions
-
-    Raises
-    ------
-    InputError
-        The .properties file is missing or describes another format, or the stream contradicts it.
+    InputError: the .properties file is missing or describes another format, or the stream contradicts it.
     """
     url = _beside(url, "properties", "graph") or url
     properties = _properties(url)

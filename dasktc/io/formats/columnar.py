@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 from dasktc.backends import Backend
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import FILE, Place, edge_frame, kept_values, readable, settle, to_ids
-from dasktc.io.evidence import COLUMNS, Choice, Notes, Reading, columns_taken, note_frame
+from dasktc.io.evidence import COLUMNS, Choice, Notes, NotingPart, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
 from dasktc.io.id_names import choose, weight_position
 from dasktc.io.source import Part, ReadOptions
@@ -48,7 +48,7 @@ class _Groups(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _RowGroups:
+class _RowGroups(NotingPart):
     """Row groups of a file, or of several, which cuDF reads together because one file leaves most of a device idle."""
 
     files: tuple[_Groups, ...]
@@ -70,10 +70,6 @@ class _RowGroups:
     def begins(self) -> bool:
         """Whether the part begins with the first row of a file."""
         return self.files[0].first == 0
-
-    def noting(self, notes: Notes) -> _RowGroups:
-        """Return this part, which notes rows of all columns when it is read."""
-        return replace(self, notes=notes)
 
     def joined(self, other: Any) -> _RowGroups | None:
         """Return one part for this and another; None if one call of cuDF cannot read both."""
@@ -201,17 +197,9 @@ def _read_by_cudf(backend: Backend, part: _RowGroups) -> Any:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Parquet, .npy or .npz file into parts.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-        `columns` are Parquet columns, or arrays of an .npz file.
-
-    Raises
-    ------
-    InputError
-        The file has none of these formats or another one than `options.format`, or does not hold two
-        columns of integers (in Parquet files: or of text).
+    `columns` of the options are Parquet columns, or arrays of an .npz file. InputError: the file has none of these
+    formats or another one than `options.format`, or does not hold two columns of integers (in Parquet files: or of
+    text).
     """
     start = streams.head(url, 1 << 16)
     format = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)

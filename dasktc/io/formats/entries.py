@@ -31,41 +31,20 @@ LEAST = 1 << 16
 
 
 class HeaderLine(NamedTuple):
-    """The line of a file that states its sizes.
-
-    Attributes
-    ----------
-    head : bytes
-        All bytes up to the end of the line; the data begins at byte `len(head)`.
-    text : bytes
-        The line.
-    number : int
-        Number of the line, from 1; 0 for an empty file.
-    """
+    """The line of a file that states its sizes."""
 
     head: bytes
+    """All bytes up to the end of the line; the data begins at byte `len(head)`."""
     text: bytes
+    """The line."""
     number: int
+    """Number of the line, from 1; 0 for an empty file."""
 
 
 def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
-    """Read line 1 of a file, or its first line that is neither blank nor a comment.
+    """Read the first line of a file, or its first that is neither blank nor a comment, which begins with `comment`.
 
-    Parameters
-    ----------
-    url : str
-    comment : bytes, optional
-        Prefix of comments. None: the header is line 1.
-
-    Returns
-    -------
-    HeaderLine
-        If there is no such line, the last line of the file.
-
-    Raises
-    ------
-    InputError
-        A line is too long, or the comments are.
+    If there is no such line, the last line of the file. InputError: a line is too long, or the comments are.
     """
     texts: list[bytes] = []
     with streams.open_decompressed(url) as stream:
@@ -119,32 +98,21 @@ class BlockPart:
 
 @dataclass(frozen=True)
 class EntryPart(BlockPart):
-    """The entries in bytes `start` to `stop` of a file, one per line; blank lines are skipped.
-
-    Attributes
-    ----------
-    url : str
-    ids : range
-        The ids that the header allows.
-    entries : int
-        Number of entries in these bytes; for a whole file the header's count.
-    start, stop : int
-        Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file.
-    """
+    """The entries in bytes `start` to `stop` of a file, one per line; blank lines are skipped."""
 
     url: str
     ids: range
+    """The ids that the header allows."""
     entries: int
+    """Number of entries in these bytes; for a whole file the header's count."""
     start: int
     stop: int | None = None
+    """Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file."""
 
     def pairs(self, block: bytes, start: int) -> Array:
         """Parse whole lines that begin at byte `start`; return the ids of their entries, of shape (2, entries).
 
-        Raises
-        ------
-        InputError
-            A line does not fit the format; the error has its number.
+        InputError: a line, whose number it tells, does not fit the format.
         """
         raise NotImplementedError
 

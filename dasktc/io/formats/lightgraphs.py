@@ -24,13 +24,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
-    """Read a LightGraphs file as one part.
-
-    Raises
-    ------
-    InputError
-        The first line is not a LightGraphs header.
-    """
+    """Read a LightGraphs file as one part; InputError if the first line is no header of such a file."""
     header = entries.header_line(url)
     sizes = _sizes(header.text)
     if sizes is None:

@@ -25,7 +25,6 @@ __all__ = ["looks_like", "parts"]
 Array = Any
 HEAD = re.compile(rb"\s*(Weighted)?AdjacencyGraph\s+")
 SIZES = re.compile(HEAD.pattern + rb"([0-9]+)\s+([0-9]+)(?:\s+|$)")
-INTEGERS = b"0123456789 \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class _File(entries.BlockPart):
                 text = rest + block
                 end = len(text) if not block else 1 + max(text.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 text, rest = text[:end], text[end:]
-                if text.translate(None, INTEGERS) or re.search(rb"[0-9]{19}", text) or len(rest) > lines.LONGEST:
+                if text.translate(None, lines.INTEGERS) or re.search(rb"[0-9]{19}", text) or len(rest) > lines.LONGEST:
                     match = re.search(rb"[^\s]*(?:[^0-9\s]|[0-9]{19})[^\s]*", text) or re.match(rb".*", rest)
                     self._refuse(repr((match[0] if match else b"")[:40].decode("latin-1")))
                 numbers = np.fromstring(text, np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
@@ -104,13 +103,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
-    """Read an adjacency graph as one part.
-
-    Raises
-    ------
-    InputError
-        The file does not begin with two sizes, or has weights.
-    """
+    """Read an adjacency graph as one part; InputError if the file does not begin with two sizes, or has weights."""
     head = streams.head(url, 1 << 12)
     match = SIZES.match(head)
     sizes = lines.counts([match[2], match[3]]) if match else None

@@ -17,6 +17,7 @@ from dasktc.io.formats import streams
 from dasktc.wording import advice
 
 __all__ = [
+    "INTEGERS",
     "LONGEST",
     "blocks",
     "check_lengths",
@@ -32,32 +33,17 @@ Array = Any
 LONGEST = 1 << 20
 """Largest length of a line in bytes, without its end. In METIS files, where a line has all neighbours of a vertex, it
 applies only to comments and the header; longer lines are cut."""
+INTEGERS = b"0123456789 \t\r\n"
+"""Bytes of lines that hold integers alone."""
 HEADER = 1 << 24
 """Bytes within which a header must end, including the comments above and in it."""
 
 
 def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into blocks of whole lines: `nbytes` bytes and the rest of the last line.
+    """Cut a stream into blocks of whole lines, of `nbytes` bytes and the rest of the last line, each with its offset.
 
-    Parameters
-    ----------
-    stream : binary file
-    nbytes : int
-    url : str
-    start : int
-        Position of the stream in the (decompressed) file, the start of a line.
-    stop : int, optional
-        Lines that begin at this byte or later are not read. None: read to the end.
-
-    Yields
-    ------
-    int, bytes
-        The block's offset in the decompressed file, and the block.
-
-    Raises
-    ------
-    InputError
-        A line is too long.
+    The stream is at byte `start` of the (decompressed) file, where a line begins. Lines that begin at byte `stop` or
+    later are not read; None: to the end. InputError: a line is too long.
     """
     while stop is None or start < stop:
         block = stream.read(nbytes if stop is None else min(nbytes, stop - start))

@@ -35,7 +35,6 @@ __all__ = ["looks_like", "parts"]
 Array = Any
 
 BANNER = re.compile(rb"\s*+%++\s*+(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE)
-PLAIN = b"0123456789 \t\r\n"
 ZERO = re.compile(rb"^[ \t]*(?:0+[ \t]+[0-9]+|[0-9]+[ \t]+0+)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 TROUBLE = re.compile(rb"\0|^[ \t]*[0-9]+[ \t]+[0-9]+[^0-9 \t\r\n]", re.MULTILINE)
 
@@ -62,7 +61,7 @@ class _Entries(entries.EntryPart):
         return pairs
 
     def _parsed(self, block: bytes, start: int) -> tuple[Array, Array, Array]:
-        if block.translate(None, PLAIN) and (trouble := TROUBLE.search(block)):
+        if block.translate(None, lines.INTEGERS) and (trouble := TROUBLE.search(block)):
             number = lines.line_number(self.url, start) + block.count(b"\n", 0, trouble.end() - 1)
             raise InputError(
                 f"line {number} of {self.url} holds {trouble[0].strip()[:40].decode('latin-1')!r} where two integers "
@@ -96,11 +95,8 @@ def looks_like(head: bytes) -> bool:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Matrix Market file into parts.
 
-    Raises
-    ------
-    InputError
-        The header is broken, the matrix is not square and sparse, or (in a large file) the number of
-        entries differs from the header.
+    InputError: the header is broken, the matrix is not square and sparse, or (in a large file) the number of entries
+    differs from the header.
     """
     header = entries.header_line(url, b"%")
     if re.fullmatch(rb"[0-9]+\s+[0-9]+\s*", header.text) and re.search(

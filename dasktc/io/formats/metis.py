@@ -30,8 +30,7 @@ __all__ = ["parts"]
 
 Array = Any
 COMMENT = re.compile(rb"^[ \t]*%[^\n]*\n?", re.MULTILINE)
-INTEGERS = b"0123456789 \t\r\n"
-REALS = INTEGERS + b".eE+-"
+REALS = lines.INTEGERS + b".eE+-"
 
 
 class Header(NamedTuple):
@@ -89,10 +88,7 @@ class _File(entries.BlockPart):
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a METIS file into parts.
 
-    Raises
-    ------
-    InputError
-        The header is broken, or (in a large file) its sizes differ from the file.
+    InputError: the header is broken, or (in a large file) its sizes differ from the file.
     """
     header = _header(url)
     if streams.is_archive(url) or streams.size(url) <= options.blocksize:
@@ -199,7 +195,7 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
     if not count:
         return np.empty(0, np.int64)
     has_weights = header.lead > 0 or header.stride > 1  # weights may be written as reals
-    is_integral = not text.translate(None, INTEGERS)
+    is_integral = not text.translate(None, lines.INTEGERS)
     if not is_integral and (not has_weights or text.translate(None, REALS)):
         return None
     try:

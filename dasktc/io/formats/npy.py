@@ -87,19 +87,9 @@ def _check_length(url: str, rows: int, shortage: int) -> None:
 
 
 def _integers(url: str, name: str, array: Array) -> Array:
-    """Convert integers to int32 or int64 of this machine's byte order.
+    """Convert integers of any shape to int32 or int64 of this machine's byte order; `url` and `name` are for errors.
 
-    Parameters
-    ----------
-    url, name : str
-        The file and the array, for errors.
-    array : array
-        Of any shape.
-
-    Raises
-    ------
-    InputError
-        The array holds no integers, or one of 2^63 or more.
+    InputError: the array holds no integers, or one of 2^63 or more.
     """
     if array.dtype.kind not in "iu":
         raise InputError(

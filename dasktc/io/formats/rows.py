@@ -31,34 +31,23 @@ _ORDINARY = b"0123456789-. \t\r\n,;|"
 
 @dataclass(frozen=True)
 class Dialect:
-    """Description of how to read a line.
-
-    Attributes
-    ----------
-    separator : str or None
-        One character, with blanks around it, or None for any run of blanks.
-    columns : tuple of two int
-        Positions of the source's and the target's id, from 0.
-    ids : {"int", "text"}
-    weight : int or None
-        Position of the weight, or of surveyed values, from 0; None: it is not read.
-    names : tuple of two str or None
-        Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
-        files that were joined.
-    widths : tuple of two int or None
-        Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between
-        and its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file.
-    surveyed : bool
-        Whether the fields at `weight` are any text, for surveys.
-    """
+    """Description of how to read a line."""
 
     separator: str | None
+    """One character, with blanks around it, or None for any run of blanks."""
     columns: tuple[int, int]
+    """Positions of the source's and the target's id, from 0."""
     ids: Ids
     weight: int | None = None
+    """Position of the weight, or of surveyed values, from 0; None: it is not read."""
     names: tuple[str, str] | None = None
+    """Names of the two columns of text ids in the header. A row with these names is no edge but a repeated header, of
+    files that were joined."""
     widths: tuple[int, int] | None = (2, 2)
+    """Fewest and most fields of a row. A line that begins with # or % is a row if its number of fields lies between and
+    its ids are of this type, else a comment. None: no line is a comment, as below the header of a CSV file."""
     surveyed: bool = False
+    """Whether the fields at `weight` are any text, for surveys."""
 
 
 class BadLine(Exception):
@@ -70,32 +59,19 @@ class BadLine(Exception):
 
 
 class Rows(NamedTuple):
-    """The ids in a block of lines.
-
-    Attributes
-    ----------
-    source, target : array
-        NumPy int64, or Arrow large_string.
-    rows : int
-        Number of data rows, including rows of a single id (an isolated vertex).
-    comments : int
-        Number of lines that were skipped as comments.
-    """
+    """The ids in a block of lines."""
 
     source: Array
     target: Array
+    """Both ends: NumPy int64, or Arrow large_string."""
     rows: int
+    """Number of data rows, including rows of a single id (an isolated vertex)."""
     comments: int
+    """Number of lines that were skipped as comments."""
 
 
 def parse(block: bytes, dialect: Dialect) -> Rows:
-    """Read the ids in a block of whole lines.
-
-    Raises
-    ------
-    BadLine
-        A line does not hold two ids.
-    """
+    """Read the ids in a block of whole lines; BadLine: a line does not hold two ids."""
     if b"\r" in block and (match := re.search(rb"\r[^\r\n]", block)):
         raise BadLine(
             block.count(b"\n", 0, match.start()),
@@ -110,10 +86,7 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
 def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
     """Read ids as `parse` does, and weights, an array of float64, or surveyed values, Python's texts.
 
-    Raises
-    ------
-    BadLine
-        A line does not hold two ids and a finite number, or a value that is not empty.
+    BadLine: a line does not hold two ids and a finite number, or a value that is not empty.
     """
     import pyarrow.compute as pc
 
@@ -133,7 +106,7 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
         lines, places = lines.take(pairs), places[pairs]
     if dialect.surveyed:
         return rows, _surveyed(lines, places, dialect, place)
-    fields = pc.extract_regex(lines, _weight_pattern(dialect, place))
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place, True))
     if fields.null_count:
         row = pc.index(fields.is_null(), True).as_py()
         raise BadLine(
@@ -152,7 +125,7 @@ def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Arra
     """Return the text of a field of each line."""
     import pyarrow.compute as pc
 
-    fields = pc.extract_regex(lines, _value_pattern(dialect, place))
+    fields = pc.extract_regex(lines, _value_pattern(dialect, place, False))
     gaps = fields.is_null()
     if not fields.null_count:
         values = _convert(fields.flatten()[0], "text", dialect.separator is not None, places)
@@ -282,28 +255,19 @@ def _has_fields(lines: Array, dialect: Dialect, minimum: int, maximum: int) -> A
 
 
 @once
-def _weight_pattern(dialect: Dialect, place: int) -> str:
-    """Return the regular expression of a data line with a number, `w`, at a position."""
+def _value_pattern(dialect: Dialect, place: int, is_number: bool) -> str:
+    """Return the regular expression of a data line with a field, `w`, at a position: a number, or any field."""
     separator = dialect.separator
     blank = "".join(b for b in BLANKS if b != separator)
     number = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf|[nN]a[nN]"
     if separator is None:
-        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>{number})(?:[{BLANKS}\n]|$)"
-    field = f'(?:[^{separator}{blank}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    quote = '"?'
-    prefix = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
-    return f"^[{blank}]*{prefix}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
-
-
-@once
-def _value_pattern(dialect: Dialect, place: int) -> str:
-    """Return the regular expression of a data line with any field, `w`, at a position."""
-    separator = dialect.separator
-    blank = "".join(b for b in BLANKS if b != separator)
-    if separator is None:
-        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>[^{BLANKS}\n]+)"
-    field = f'(?:[^{separator}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}(?P<w>{field})(?:[{separator}\n]|$)"
+        field = f"[^{BLANKS}\n]+"
+        value = number if is_number else field
+        return f"^[{blank}]*(?:{field}[{BLANKS}]+){{{place}}}(?P<w>{value})(?:[{BLANKS}\n]|$)"
+    first = f"{separator}{blank}" if is_number else separator
+    field = f'(?:[^{first}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
+    value = f'"?(?P<w>{number})"?' if is_number else f"(?P<w>{field})"
+    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}{value}[{blank}]*(?:[{separator}\n]|$)"
 
 
 @once

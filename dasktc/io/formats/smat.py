@@ -18,13 +18,7 @@ class _File(entries.IntegerRows):
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
-    """Read an SMAT file as one part.
-
-    Raises
-    ------
-    InputError
-        The first line is not three sizes, or the matrix is not square.
-    """
+    """Read an SMAT file as one part; InputError if the first line is not three sizes, or the matrix is not square."""
     header = entries.header_line(url)
     sizes = lines.counts(header.text.split())
     if sizes is None or len(sizes) != 3:

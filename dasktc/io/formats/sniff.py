@@ -129,18 +129,9 @@ class _Reading(NamedTuple):
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
-    """Detect how a text file of edges is to be read.
+    """Detect how a text file of edges is to be read; `columns`, `ids` and `skip` of the options override the detection.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-        `columns`, `ids` and `skip` override the detection.
-
-    Raises
-    ------
-    InputError
-        The file holds no edge in the first MiB, or its first rows are ambiguous.
+    InputError: the file holds no edge in the first MiB, or its first rows are ambiguous.
     """
     rows = _sample(url, options.skip or 0)
     if options.skip is None and options.columns is None:
@@ -149,11 +140,11 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if not readings:
         raise _no_reading(url, rows, options)
     reading = _choose(readings)
-    rows, names, columns, header = reading.rows, reading.names, reading.columns, reading.header
-    if header == len(rows):
+    rows, names = reading.rows, reading.names
+    if reading.header == len(rows):
         raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
     choice = _choice(url, reading, options)
-    if names and choice.header:
+    if choice.header:
         for row, fields in zip(rows[1:], reading.fields[1:], strict=True):
             refuse_wider(choice, fields, f"line {row.line} of {url}", repr(row.text[:40].strip()))
     if names:
@@ -164,9 +155,14 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     ids = options.ids or _ids(url, reading, options)
     if not is_mixed:
         _judge_head(url, reading, choice)
-    # What the other rows are read by. Below the header of a CSV file nothing is a comment, so that its data begins in
-    # the next line.
+    return _layout(url, reading, choice, ids, options)
+
+
+def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: ReadOptions) -> Layout:
+    """Say how the other rows of a file are to be read, and what is to be told of its first ones."""
+    rows, names, columns, header = reading.rows, reading.names, reading.columns, reading.header
     first, widths = rows[header], reading.widths
+    # Below the header of a CSV file nothing is a comment, so that its data begins in the next line.
     table = bool(header) and reading.separator is not None
     bounds = None if table else (max(2, 1 + max(columns), min(widths[header:])), max(widths[header:]))
     weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))

@@ -109,12 +109,9 @@ def read_range(url: str, start: int, stop: int) -> bytes:
 
 @contextmanager
 def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
-    """Open a file for threads that read ranges of it.
+    """Open a file for threads that read ranges of it, by the function that is yielded.
 
-    Yields
-    ------
-    callable (buffer, start)
-        Fills a buffer with the bytes from `start`; raises InputError if the file ends before.
+    It takes a buffer and a start, and fills the buffer with the bytes from there; InputError: the file ends before.
     """
     check_regular(url)
     with naming(url):
@@ -170,21 +167,8 @@ def skip(stream: BinaryIO, nbytes: int) -> None:
 def open_decompressed(url: str) -> io.BufferedReader:
     """Open a file for reading, decompressed as often as it was compressed; of a tar archive its file of edges.
 
-    Parameters
-    ----------
-    url : str
-        A path or an fsspec URL.
-
-    Returns
-    -------
-    io.BufferedReader
-        Seekable if the file is no archive. A truncated or damaged archive raises InputError
-        from the read that meets the damage.
-
-    Raises
-    ------
-    InputError
-        The file cannot be opened.
+    The stream is seekable if the file, a path or an fsspec URL, is no archive. InputError: the file cannot be opened;
+    from the read that meets the damage: the archive is truncated or damaged.
     """
     return _open_data(url)[0]
 

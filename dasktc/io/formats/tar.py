@@ -27,19 +27,9 @@ def is_tar(head: bytes) -> bool:
 
 
 class EdgeFile(io.RawIOBase):
-    """The data of the file of edges in a tar archive.
+    """The data of the file of edges in a tar archive, of which `stream` is at the first byte; `url` names it for users.
 
-    Parameters
-    ----------
-    stream : binary file
-        The archive, at its first byte.
-    url : str
-        Its name for users.
-
-    Raises
-    ------
-    InputError
-        The archive is damaged or holds no such file; from a read: it is cut short, or holds a second one.
+    InputError: the archive is damaged or holds no such file; from a read: it is cut short, or holds a second one.
     """
 
     def __init__(self, stream: BinaryIO, url: str) -> None:
@@ -56,7 +46,8 @@ class EdgeFile(io.RawIOBase):
             )
         self.member = member.name
         self._data: Any = self._archive.extractfile(member)
-        self._is_last = _is_named_for_archive(member.name)
+        file = PurePosixPath(member.name)
+        self._is_last = file.parent.name in (file.stem, file.name.removeprefix("out."))  # named for the archive
 
     def readable(self) -> bool:
         """Return True."""
@@ -124,12 +115,6 @@ class _Bounded:
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _is_named_for_archive(path: str) -> bool:
-    """Return whether a collection's archive of this name has its edges in this file."""
-    file = PurePosixPath(path)
-    return file.parent.name in (file.stem, file.name.removeprefix("out."))
 
 
 def _is_beside(path: str) -> bool:

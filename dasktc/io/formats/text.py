@@ -17,7 +17,7 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.columns import edge_frame
-from dasktc.io.evidence import RUN, Choice, Notes, Reading
+from dasktc.io.evidence import RUN, Choice, Notes, NotingPart, Reading
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import BLANKS, BadLine, Dialect, Rows, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import LONG, Doubt, fields_of, sniff
@@ -28,7 +28,6 @@ from dasktc.wording import advice, plural
 __all__ = ["parts"]
 
 Array = Any
-_BLOCK = 4 << 20
 _FEW = 1 << 16
 """Bytes of a block whose rows may all be noted."""
 ROW_BYTES = 8
@@ -36,7 +35,7 @@ ROW_BYTES = 8
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _Lines(NotingPart):
     """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
 
     With `aligned`, a line begins at `start`. `counts` is set in a part that is the whole file: the number
@@ -49,6 +48,7 @@ class _Lines:
     start: int
     stop: int | None
     dialect: Dialect
+    block: int
     aligned: bool = True
     counts: tuple[int, int] | None = None
     doubt: Doubt | None = None
@@ -56,10 +56,6 @@ class _Lines:
     choice: Choice | None = None
     notes: Notes | None = None
     upstream: None = None
-
-    def noting(self, notes: Notes) -> Part:
-        """Return this part, which fills `notes` while it is read."""
-        return replace(self, notes=notes)
 
     @property
     def begins(self) -> bool:
@@ -75,7 +71,7 @@ class _Lines:
         empty = np.empty(0, object if self.dialect.surveyed else float)
         source, target, weights = column(), column(), [empty]
         rows = chunk_rows = 0
-        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
+        for offset, block in self.blocks(min(self.block, most * ROW_BYTES)):
             row_block, block_weights = self._parsed(offset, block)
             self._note(block)
             source.append(row_block.source)
@@ -189,11 +185,11 @@ class _Lines:
         if self.counts is not None and rows == self.counts[1] + 1:
             raise _header_of_counts(self.url, *self.counts)
 
-    def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
         with streams.open_decompressed(self.url) as stream:
             start = self._seek(stream, self.start, self.aligned)
-            yield from lines.blocks(stream, size, self.url, start, self.stop)
+            yield from lines.blocks(stream, size or self.block, self.url, start, self.stop)
 
     def _seek(self, stream: BinaryIO, start: int, is_aligned: bool) -> int:
         """Seek to the first line that begins at or after `start` (with `is_aligned`, at `start`); return its offset."""
@@ -209,15 +205,13 @@ class _Lines:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a text file into parts.
 
-    Raises
-    ------
-    InputError
-        The file holds no edge, or its first rows are ambiguous and an option must settle how to read them.
+    InputError: it holds no edge, or its first rows are ambiguous and an option must settle how to read them.
     """
     layout = sniff(url, options)
     dialect = layout.dialect
     stop = None if streams.is_archive(url) else streams.size(url)
-    section = _Lines(url, layout.start, stop, dialect, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
+    section = _Lines(url, layout.start, stop, dialect, options.block)
+    section = replace(section, doubt=layout.doubt, reading=layout.reading, choice=layout.choice)
     if stop is None or stop - layout.start <= options.blocksize:
         return [replace(section, counts=layout.counts)], dialect.ids
     rows = (stop - layout.start) / layout.bytes_per_row

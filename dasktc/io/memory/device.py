@@ -5,13 +5,13 @@ The data stays on the device. No GPU library is imported here: objects are recog
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.io.columns import agree, check_lengths, places_of
-from dasktc.io.evidence import Choice, Notes, Reading, judge, note_frame, sample_of
+from dasktc.io.evidence import Choice, Notes, NotingPart, Reading, judge, note_frame, sample_of
 from dasktc.io.memory.kinds import ON_GPU, kind, meta_of, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.tables import an_edge_a_row, choose_two
@@ -66,7 +66,7 @@ class DevicePart(_OnDevice):
 
 
 @dataclass(frozen=True, eq=False)
-class DevicePartition(_OnDevice):
+class DevicePartition(_OnDevice, NotingPart):
     """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
 
     Its Delayed is not pickled with the part. Without `names` it is an array of two columns.
@@ -79,10 +79,6 @@ class DevicePartition(_OnDevice):
     choice: Choice | None = None
     notes: Notes | None = None
     begins: bool = False
-
-    def noting(self, notes: Notes) -> DevicePartition:
-        """Return this part, which notes rows of all columns when it is read."""
-        return replace(self, notes=notes)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
@@ -108,18 +104,9 @@ def _elsewhere(name: str, library: str) -> InputError:
 def from_device(obj: Any, options: ReadOptions) -> Source:
     """Take two columns in GPU memory as one part.
 
-    Parameters
-    ----------
-    obj : object
-        An array of shape (m, 2), a frame (a dask-cudf frame is not computed), a sparse matrix, a graph, or a
-        pair of columns.
-    options : ReadOptions
-        `columns` names a frame's id columns.
-
-    Raises
-    ------
-    InputError
-        It does not have two columns of integers, or (in cuDF) of text.
+    `obj` is an array of shape (m, 2), a frame (a dask-cudf frame is not computed), a sparse matrix, a graph, or a pair
+    of columns; `columns` of the options names a frame's id columns. InputError: it does not have two columns of
+    integers, or (in cuDF) of text.
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
     root = next(root for root in (*roots(first), *roots(meta_of(first))) if root in ON_GPU)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from dasktc.io.columns import (
     settle,
     to_ids,
 )
-from dasktc.io.evidence import Choice, Notes, note_frame
+from dasktc.io.evidence import Choice, Notes, NotingPart, note_frame
 from dasktc.io.source import ReadOptions, Source
 from dasktc.io.watched import mapped
 from dasktc.options import Ids
@@ -79,7 +79,7 @@ class SlicePart:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionPart:
+class PartitionPart(NotingPart):
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed is not pickled with it.
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
@@ -97,10 +97,6 @@ class PartitionPart:
     notes: Notes | None = None
     begins: bool = False
     surveyed: bool = False
-
-    def noting(self, notes: Notes) -> PartitionPart:
-        """Return this part, which notes rows of all columns when it is read."""
-        return replace(self, notes=notes)
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
@@ -141,10 +137,7 @@ def slices(
 ) -> Source:
     """Convert two columns, and a third of weights, and cut them into parts of at most `PART_BYTES` pickled bytes.
 
-    Raises
-    ------
-    InputError
-        The columns differ in length or in the type of their ids, or one holds no ids.
+    InputError: the columns differ in length or in the type of their ids, or one holds no ids.
     """
     places = places_of(labels, name)
     src, dst = (settle(column, options.ids, place) for column, place in zip(columns, places, strict=True))

@@ -257,12 +257,8 @@ def _from_dask_columns(pair: Sequence[Any], options: ReadOptions) -> Source:
     """Make one part of each block of a column and the same rows of the other column; nothing is computed.
 
     Arrays with known block lengths are rechunked to common blocks; otherwise blocks are matched by position.
-
-    Raises
-    ------
-    InputError
-        One is no Dask column, or is in GPU memory; their types or lengths differ; or they have different numbers of
-        blocks of unknown lengths.
+    InputError: one is no Dask column, or is in GPU memory; their types or lengths differ; or they have different
+    numbers of blocks of unknown lengths.
     """
     import dask
 
@@ -313,20 +309,8 @@ def choose_two(
 ) -> Taken:
     """Choose the two id columns: those requested (names precede positions), those with common names, or 0, 1.
 
-    Parameters
-    ----------
-    table : str
-        The object, for errors and results.
-    labels : sequence of str
-    types : sequence of dtype or Arrow type
-    options : ReadOptions
-    index : sequence of object
-        Names of the table's index.
-
-    Raises
-    ------
-    InputError
-        There are no such columns, or their names speak against them.
+    `table` names the object for errors and results; `types` are the columns' dtypes or Arrow types; `index` has the
+    names of the table's index. InputError: there are no such columns, or their names speak against them.
     """
     index_names = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2 and index_names:

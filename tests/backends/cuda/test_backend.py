@@ -324,17 +324,17 @@ def test_generated_files_are_those_of_the_host(emulated, tmp_path):
             assert one == other
 
 
-def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
+def test_small_blocks_of_text(emulated, tmp_path):
     """Some blocks are plain, and others need the host's parser."""
     lines = [f"{u} {v}\n" for u, v in EDGES]
     lines[100:100] = ["# in the middle\n", "\n", "-5 7\n", "123456789012345678 3\n", "1234567890123456789 3\n"]
     (tmp_path / "edges.txt").write_text("".join(lines))
-    monkeypatch.setattr(text, "_BLOCK", 64)
     path = str(tmp_path / "edges.txt")
-    assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path))
+    source = open_source(path, ReadOptions(block=64))
+    assert facts(dasktc.triangle_count(source, backend="cuda")) == facts(dasktc.triangle_count(path))
     (tmp_path / "edges.txt").write_text("".join([*lines, "7 seven\n"]))
     with pytest.raises(InputError, match=rf"line {len(lines) + 1} of .*edges.txt"):
-        dasktc.triangle_count(path, backend="cuda", ids="int")
+        dasktc.triangle_count(open_source(path, ReadOptions(block=64, ids="int")), backend="cuda")
 
 
 @pytest.fixture

@@ -448,16 +448,14 @@ def test_refused_with_options(path, data, options, says):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("bad", [1, 7, 500, 999])
-def test_a_bad_line_is_named_wherever_it_stands(path, monkeypatch, bad, packed):
-    monkeypatch.setattr(text, "_BLOCK", 100)
+def test_a_bad_line_is_named_wherever_it_stands(path, bad, packed):
     lines = ["# comment", "0 1", *(f"{i} {i + 1}" for i in range(2, 1000))]
     lines[bad] = "7 x"
     data = "\r\n".join(lines).encode()
-    options = {"skip": 2} if bad == 1 else {}
     if bad == 1:
-        assert len(read(path, data, **options)) == 998
+        assert len(read(path, data, skip=2, block=100)) == 998
     else:
-        refused(path, gzip.compress(data) if packed else data, f"line {bad + 1} ", "'x'", blocksize=64)
+        refused(path, gzip.compress(data) if packed else data, f"line {bad + 1} ", "'x'", blocksize=64, block=100)
 
 
 # A header of counts
@@ -527,19 +525,17 @@ def test_a_cut_may_fall_on_any_byte(path, blocksize, end):
 
 
 @pytest.mark.parametrize("block", range(1, len(TINY) + 2))
-def test_a_block_may_end_at_any_byte(path, monkeypatch, block):
-    monkeypatch.setattr(text, "_BLOCK", block)
-    assert read(path, gzip.compress(TINY)) == TINY_EDGES
-    assert read(path, TINY) == TINY_EDGES
-    assert read(path, TINY, blocksize=2 * block) == TINY_EDGES
+def test_a_block_may_end_at_any_byte(path, block):
+    assert read(path, gzip.compress(TINY), block=block) == TINY_EDGES
+    assert read(path, TINY, block=block) == TINY_EDGES
+    assert read(path, TINY, blocksize=2 * block, block=block) == TINY_EDGES
 
 
-def test_blocks_of_narrow_and_wide_ids_make_one_frame(path, monkeypatch):
-    monkeypatch.setattr(text, "_BLOCK", 8)
+def test_blocks_of_narrow_and_wide_ids_make_one_frame(path):
     edges = [(1, 2), (3, 4), (1 << 40, 5), (6, 7)]
-    assert read(path, gzip.compress(b"".join(b"%d %d\n" % edge for edge in edges))) == edges
+    assert read(path, gzip.compress(b"".join(b"%d %d\n" % edge for edge in edges)), block=8) == edges
     names = [(f"n{i}", f"m{i}") for i in range(9)]
-    assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode())) == names
+    assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode()), block=8) == names
 
 
 @pytest.mark.parametrize(
@@ -559,10 +555,9 @@ def test_data_may_begin_far_down(path, lines):
     refused(path, data + b"3 x\n", f"line {lines + 4} ")
 
 
-def test_a_line_longer_than_a_block(path, monkeypatch):
-    monkeypatch.setattr(text, "_BLOCK", 1 << 10)
+def test_a_line_longer_than_a_block(path):
     data = b"1 2 " + b"x" * 200_000 + b"\n2 3\n"
-    assert read(path, data) == read(path, gzip.compress(data)) == [(1, 2), (2, 3)]
+    assert read(path, data, block=1 << 10) == read(path, gzip.compress(data), block=1 << 10) == [(1, 2), (2, 3)]
 
 
 def test_plain_rows_are_left_to_the_csv_reader(path, monkeypatch):

@@ -7,9 +7,8 @@ w of v above u, a counter of w counts these v, and c of them make c·(c - 1)/2 c
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel, compiles
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Int32s, Kernel
 from dasktc.backends.csr import Array
 
 __all__ = ["four_cycles"]
@@ -17,7 +16,10 @@ __all__ = ["four_cycles"]
 U = np.uint64
 
 
-def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counters: Array, reached: Array) -> int:
+@Kernel
+def _four_cycles(
+    offsets: ConstInt64s, columns: ConstInt32s, split: int, splits: int, counters: Int32s, reached: Int32s
+) -> int:
     cycles = 0
     for u in range(split, len(offsets) - 1, splits):
         reach = 0
@@ -38,12 +40,6 @@ def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counte
     return cycles
 
 
-_offsets, _columns = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
-_ids = types.Array(types.int32, 1, "C")
-counted = Kernel(_four_cycles, (_offsets, _columns, types.int64, types.int64, _ids, _ids))
-
-
-@compiles(counted)
 def four_cycles(offsets: Array, columns: Array, split: int, splits: int) -> int:
     """Count the cycles of four vertices whose smallest id is `split` modulo `splits`.
 
@@ -61,4 +57,4 @@ def four_cycles(offsets: Array, columns: Array, split: int, splits: int) -> int:
     """
     vertices = len(offsets) - 1
     counters, reached = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)
-    return int(counted(offsets, columns, split, splits, counters, reached))
+    return int(_four_cycles(offsets, columns, split, splits, counters, reached))

@@ -29,7 +29,7 @@ from dasktc.backends.cpu.hub import clear
 from dasktc.backends.cpu.hub_tables import forget
 from dasktc.backends.cpu.instructions import bit_length
 from dasktc.backends.cpu.intersect import Triple, columns_end, frozen, length, longest_row, triple, wedges_of
-from dasktc.backends.cpu.jit import ConstInt64s, Int64s, Kernel, Word, Words, compiles, inlined
+from dasktc.backends.cpu.jit import ConstInt64s, Int64s, Kernel, Word, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["BINS", "time_counts"]
@@ -84,7 +84,6 @@ def by_times(
     return within, wedges
 
 
-@compiles(by_times)
 def time_counts(task: BlockTask, times: Times, window: int) -> tuple[Array, int, int]:
     """Count the triangles of a task by the times t1 <= t2 <= t3 of their edges.
 

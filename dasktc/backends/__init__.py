@@ -32,25 +32,7 @@ from dasktc.backends.requirements import (
 from dasktc.backends.select import get_backend, lazy_backend, unusable
 
 __all__ = [
-    "BACKENDS",
-    "ON_DEVICE",
-    "PARTITION_EDGES",
-    "Backend",
-    "CpuKernel",
-    "CudaKernel",
-    "GraphBounds",
-    "TaskSize",
-    "TextIds",
-    "core_bytes",
-    "get_backend",
-    "kernel_times",
-    "lazy_backend",
-    "lean_kernel",
-    "peel_bytes",
-    "scratch_bytes",
-    "support_bytes",
-    "support_kernels",
-    "support_scratch_bytes",
-    "tasks_a_worker",
-    "unusable",
-]
+    "BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "CpuKernel", "CudaKernel", "GraphBounds", "TaskSize",
+    "TextIds", "core_bytes", "get_backend", "kernel_times", "lazy_backend", "lean_kernel", "peel_bytes",
+    "scratch_bytes", "support_bytes", "support_kernels", "support_scratch_bytes", "tasks_a_worker", "unusable",
+]  # fmt: skip

@@ -14,13 +14,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 __all__ = [
-    "WORD",
-    "ArrayFacts",
-    "ColumnFacts",
-    "Hash",
-    "RowFacts",
-    "VertexFacts",
-]
+    "WORD", "ArrayFacts", "ColumnFacts", "Hash", "RowFacts", "VertexFacts",
+]  # fmt: skip
 
 Array = Any
 WORD = 1 << 64

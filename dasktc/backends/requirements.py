@@ -11,16 +11,9 @@ from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.registry import KERNELS
 
 __all__ = [
-    "core_bytes",
-    "kernel_times",
-    "lean_kernel",
-    "peel_bytes",
-    "scratch_bytes",
-    "support_bytes",
-    "support_kernels",
-    "support_scratch_bytes",
-    "tasks_a_worker",
-]
+    "core_bytes", "kernel_times", "lean_kernel", "peel_bytes", "scratch_bytes", "support_bytes", "support_kernels",
+    "support_scratch_bytes", "tasks_a_worker",
+]  # fmt: skip
 
 VISIT_BYTES = {"cpu": visit_bytes, "cuda": device_visit_bytes}
 """Bytes that the visits of a task's triangles allocate, from edges and columns."""

@@ -32,17 +32,8 @@ from dasktc.registry import KERNELS, unsorted_kernels
 from dasktc.wording import advice, plural
 
 __all__ = [
-    "Job",
-    "Record",
-    "add_up",
-    "check",
-    "count_jobs",
-    "in_halves",
-    "jobs",
-    "refuse_unless",
-    "task_of",
-    "verify_records",
-]
+    "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "refuse_unless", "task_of", "verify_records",
+]  # fmt: skip
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")

@@ -43,15 +43,9 @@ from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "CONNECT_SECONDS",
-    "active_client",
-    "check_client",
-    "connect",
-    "joined",
-    "started",
-    "threads_here",
+    "CONNECT_SECONDS", "active_client", "check_client", "connect", "joined", "started", "threads_here",
     "with_all_threads",
-]
+]  # fmt: skip
 
 log = logging.getLogger("dasktc")
 page_log = logging.getLogger("dasktc.page")

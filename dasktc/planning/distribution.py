@@ -20,14 +20,9 @@ from dasktc.options import format_size
 from dasktc.planning.rates import Rates, probes_of
 
 __all__ = [
-    "ROW_BYTES",
-    "Distribution",
-    "SourceSize",
-    "choose_distribution",
-    "pipeline_seconds",
-    "stage_seconds",
+    "ROW_BYTES", "Distribution", "SourceSize", "choose_distribution", "pipeline_seconds", "stage_seconds",
     "too_large_for_a_call",
-]
+]  # fmt: skip
 
 WAITS = 4
 """Number of times that the client waits for a number before it can submit the next stage."""

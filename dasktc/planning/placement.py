@@ -24,17 +24,8 @@ if TYPE_CHECKING:
     from dasktc.planning.schemes import Block, Sizes
 
 __all__ = [
-    "NOWHERE",
-    "ONE_PARTITION",
-    "ReplicaCache",
-    "Shares",
-    "Where",
-    "builders",
-    "homes",
-    "needed",
-    "numbered",
-    "shares",
-]
+    "NOWHERE", "ONE_PARTITION", "ReplicaCache", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares",
+]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Where = Mapping[tuple[int, int], str]

@@ -45,23 +45,9 @@ from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BY_EDGE",
-    "BY_ROW",
-    "NOTHING",
-    "REACH",
-    "ROWS_AHEAD",
-    "bitmap_start",
-    "by_columns",
-    "by_rows",
-    "clear",
-    "group",
-    "hub_bitmaps",
-    "look_ahead",
-    "mark",
-    "prefetch_list",
-    "prefetch_row",
-    "set_bits",
-]
+    "BY_EDGE", "BY_ROW", "NOTHING", "REACH", "ROWS_AHEAD", "bitmap_start", "by_columns", "by_rows", "clear", "group",
+    "hub_bitmaps", "look_ahead", "mark", "prefetch_list", "prefetch_row", "set_bits",
+]  # fmt: skip
 
 LINE = 16
 """Columns in a cache line."""

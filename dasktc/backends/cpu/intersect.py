@@ -28,28 +28,10 @@ from dasktc.backends.kernel import SMALL_ROW
 from dasktc.errors import CountError
 
 __all__ = [
-    "TRIPLE",
-    "Triple",
-    "arrays_of",
-    "before",
-    "columns_end",
-    "contains",
-    "count_merge",
-    "count_search",
-    "count_trust",
-    "counting",
-    "frozen",
-    "insert",
-    "last_not_above",
-    "length",
-    "longest_row",
-    "merge",
-    "merged",
-    "search",
-    "triple",
-    "trust",
-    "wedges_of",
-]
+    "TRIPLE", "Triple", "arrays_of", "before", "columns_end", "contains", "count_merge", "count_search", "count_trust",
+    "counting", "frozen", "insert", "last_not_above", "length", "longest_row", "merge", "merged", "search", "triple",
+    "trust", "wedges_of",
+]  # fmt: skip
 
 CHUNK = 1 << 13
 """Rows whose lengths are processed together."""

@@ -26,17 +26,8 @@ from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BEHIND, Array, BlockTask
 
 __all__ = [
-    "Lengths",
-    "Rule",
-    "expected_probes",
-    "hindex",
-    "hub",
-    "lstc",
-    "merge",
-    "search",
-    "tcstream",
-    "trust",
-]
+    "Lengths", "Rule", "expected_probes", "hindex", "hub", "lstc", "merge", "search", "tcstream", "trust",
+]  # fmt: skip
 
 CHUNK = 1 << 22
 """Index edges processed in one step."""

@@ -29,21 +29,9 @@ from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int64s, 
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BATCH",
-    "FEW",
-    "Buckets",
-    "Keys",
-    "LazyKeys",
-    "canonical_keys",
-    "dealt",
-    "in_turn",
-    "merge",
-    "orient",
-    "oriented_keys",
-    "select",
-    "sort",
-    "split",
-]
+    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "canonical_keys", "dealt", "in_turn", "merge", "orient",
+    "oriented_keys", "select", "sort", "split",
+]  # fmt: skip
 
 BUCKET, MOST_BITS = 13, 12
 """Binary logarithms of twice the keys of a bucket, if keys were evenly spread; and of the largest number of buckets."""

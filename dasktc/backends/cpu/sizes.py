@@ -7,30 +7,10 @@ from math import isqrt
 from dasktc.backends.protocol import GraphBounds, TaskSize
 
 __all__ = [
-    "AHEAD",
-    "BATCH",
-    "BLOCK",
-    "DEPTH",
-    "HUBS",
-    "LARGE",
-    "PAIRS",
-    "SHORT",
-    "SMALL",
-    "SPARSE",
-    "TILE",
-    "WORDS",
-    "bitmap_words",
-    "bucket_depth",
-    "edge_values_bytes",
-    "hash_bytes",
-    "hub_bytes",
-    "hub_count",
-    "most_deferred",
-    "support_bytes",
-    "times_bytes",
-    "visit_bytes",
-    "visit_of_values_bytes",
-]
+    "AHEAD", "BATCH", "BLOCK", "DEPTH", "HUBS", "LARGE", "PAIRS", "SHORT", "SMALL", "SPARSE", "TILE", "WORDS",
+    "bitmap_words", "bucket_depth", "edge_values_bytes", "hash_bytes", "hub_bytes", "hub_count", "most_deferred",
+    "support_bytes", "times_bytes", "visit_bytes", "visit_of_values_bytes",
+]  # fmt: skip
 
 # hub
 

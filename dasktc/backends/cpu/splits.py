@@ -33,20 +33,9 @@ from dasktc.backends.csr import BEHIND, Array, BlockTask, on_host
 from dasktc.registry import KERNELS
 
 __all__ = [
-    "GROUP",
-    "Cost",
-    "Share",
-    "groups",
-    "halves",
-    "hub_cost",
-    "rows_of",
-    "sample_bytes",
-    "search_cost",
-    "share_of",
-    "stream_cost",
-    "tile_cost",
-    "walk_cost",
-]
+    "GROUP", "Cost", "Share", "groups", "halves", "hub_cost", "rows_of", "sample_bytes", "search_cost", "share_of",
+    "stream_cost", "tile_cost", "walk_cost",
+]  # fmt: skip
 
 GROUP = 32
 """Rows that are dealt out together, a warp's, as in the kernels' prelude."""

@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cuda.kernels import CudaKernel
-from dasktc.backends.protocol import (
-    BACKENDS,
-    ON_DEVICE,
-    PARTITION_EDGES,
-    Backend,
-    GraphBounds,
-    TaskSize,
-    TextIds,
-)
+from dasktc.backends.protocol import BACKENDS, ON_DEVICE, PARTITION_EDGES, Backend, GraphBounds, TaskSize, TextIds
 from dasktc.backends.requirements import (
     core_bytes,
     kernel_times,

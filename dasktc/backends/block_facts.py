@@ -217,14 +217,7 @@ class ArrayFacts:
             total += _sum(self._mixed(words + self.xp.uint64(column.start)))
         return total % WORD
 
-    def vertex_facts(
-        self,
-        order: Array,
-        outward: Array,
-        inward: Array,
-        first: int,
-        by: Hash,
-    ) -> VertexFacts:
+    def vertex_facts(self, order: Array, outward: Array, inward: Array, first: int, by: Hash) -> VertexFacts:
         """Facts of entries of vertex vectors, int32 and not negative, from vertex `first` on."""
         totals, wedges = [0, 0, 0, 0], 0
         for start in range(0, len(order), CHUNK):

@@ -165,11 +165,7 @@ def _may_use_a_gpu() -> bool:
 
 @contextmanager
 def started(
-    workers: int | str,
-    backend: str,
-    security: Any = None,
-    default: bool = False,
-    protocol: str = "auto",
+    workers: int | str, backend: str, security: Any = None, default: bool = False, protocol: str = "auto"
 ) -> Iterator[Any]:
     """Start workers on this host, and yield a client of them; both are closed afterwards.
 

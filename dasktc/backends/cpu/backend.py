@@ -17,17 +17,7 @@ import pandas as pd
 from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
-from dasktc.backends.cpu import (
-    buckets,
-    cliques,
-    edges,
-    hub_tables,
-    probes,
-    radix,
-    text,
-    visit,
-    wedges,
-)
+from dasktc.backends.cpu import buckets, cliques, edges, hub_tables, probes, radix, text, visit, wedges
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.jit import Kernel

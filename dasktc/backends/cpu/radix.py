@@ -365,10 +365,7 @@ def in_turn(function: Callable[..., Any], inputs: list[Any], *shared: Any) -> li
 
 
 def dealt(
-    arrays: list[Keys],
-    bound: int,
-    span: tuple[int, int] | None = None,
-    calls: Callable[..., list[Any]] = in_turn,
+    arrays: list[Keys], bound: int, span: tuple[int, int] | None = None, calls: Callable[..., list[Any]] = in_turn
 ) -> Buckets:
     """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt`.
 

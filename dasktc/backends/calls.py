@@ -14,10 +14,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 from dasktc.backends import heap
 
-__all__ = ["nothing_sent", "one_call", "until_the_call_ends"]
+__all__ = ["dask_worker", "nothing_sent", "one_call", "until_the_call_ends"]
 
 
 class _Here(threading.local):
@@ -62,6 +63,18 @@ def nothing_sent() -> AbstractContextManager[None]:
     unsent = getattr(sys.modules.get("dasktc.backends.cuda.memory"), "unsent", None)
     block: AbstractContextManager[None] = nullcontext() if unsent is None else unsent()
     return block
+
+
+def dask_worker() -> Any:
+    """The Dask worker whose task, or question of a client, this thread runs; else None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
 
 
 def until_the_call_ends(begin: Callable[[], Callable[[], None]]) -> None:

@@ -22,6 +22,7 @@ from threading import RLock
 from typing import Any
 
 from dasktc.backends import get_backend
+from dasktc.backends.calls import dask_worker
 from dasktc.backends.heap import DASK_TRIM, KEEPING
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import ClusterError, DasktcError, InputError
@@ -252,15 +253,11 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
 
 def _step_aside() -> None:
     """Inside a Dask task, secede for good: the tasks it waits for need its thread, and a prepared graph outlives it."""
-    if "distributed" not in sys.modules:
-        return
-    from distributed import get_worker, secede
+    if dask_worker() is not None:
+        from distributed import secede
 
-    try:
-        get_worker()
-        secede()
-    except (ValueError, KeyError):
-        pass  # not in a task, or it seceded before
+        with suppress(ValueError, KeyError):  # it seceded before, or runs no task
+            secede()
 
 
 @contextmanager

@@ -51,8 +51,8 @@ class SmallKeys:
 
     def count(self) -> BitCount:
         """Count the graph's triangles."""
-        counted: BitCount = self.matrix.count(self)
-        return counted
+        bits: BitCount = self.matrix.count(self)
+        return bits
 
 
 class BitCount(NamedTuple):

@@ -221,14 +221,16 @@ class ArrayFacts:
         """Facts of entries of vertex vectors, int32 and not negative, from vertex `first` on."""
         totals, wedges = [0, 0, 0, 0], 0
         for start in range(0, len(order), CHUNK):
-            dense, out, into = (vector[start : start + CHUNK] for vector in (order, outward, inward))
+            dense, out_degree, in_degree = (vector[start : start + CHUNK] for vector in (order, outward, inward))
             ids = self._hashes(self.xp.arange(first + start, first + start + len(dense), dtype="int64"), by)
-            for place, words in enumerate((out.astype("uint64") * ids, into.astype("uint64") * ids)):
+            for place, words in enumerate((out_degree.astype("uint64") * ids, in_degree.astype("uint64") * ids)):
                 totals[place] += _sum(words)
             totals[2] += _sum(self._hashes(dense, by))
             totals[3] += _sum(ids)
-            out, into = out.astype("int64"), into.astype("int64")
-            wedges += (int((into * (out >> 20)).sum()) << 20) + int((into * (out & ((1 << 20) - 1))).sum())
+            out_degree, in_degree = out_degree.astype("int64"), in_degree.astype("int64")
+            wedges += (int((in_degree * (out_degree >> 20)).sum()) << 20) + int(
+                (in_degree * (out_degree & ((1 << 20) - 1))).sum()
+            )
         return VertexFacts.add_up([VertexFacts(totals[0], totals[1], totals[2], totals[3], wedges)])
 
     def _hashes(self, numbers: Array, by: Hash) -> Array:

@@ -98,8 +98,8 @@ class OrientedCSR:
         return self._ids(columns, self.column_first)
 
     def _ids(self, numbers: Array, first: int) -> Array:
-        wide = numbers.astype("int64")
-        return wide * self.stride + first if self.members is None else self.members.take(wide).astype("int64")
+        places = numbers.astype("int64")
+        return places * self.stride + first if self.members is None else self.members.take(places).astype("int64")
 
     @property
     def rows(self) -> int:

@@ -118,7 +118,7 @@ MUTANTS = [
     Mutant("cut-chunks", "split", "back -= len(chunk) - (front - old_front)", "back -= len(chunk)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
     Mutant("cut-border", "_part", "np.int64(key < border)", "np.int64(key <= border)", "pipeline/stages/test_edge_keys.py", "keys_are_cut"),
     Mutant("rows-go-on", "CpuBuckets.rows", "columns, edge, row, offsets", "columns, edge, 0, offsets", "backends/cpu/test_radix.py", "batch_by_batch"),
-    Mutant("distinct-kept", "CpuBuckets.distinct", "            size += once\n", "            size += len(batch)\n", "pipeline/stages/test_edge_keys.py", "several_arrays"),
+    Mutant("distinct-kept", "CpuBuckets.distinct", "            size += count\n", "            size += len(batch)\n", "pipeline/stages/test_edge_keys.py", "several_arrays"),
     Mutant("lately-renewed", "FaultPolicy.threads", "        self._latest = time.monotonic(), threads\n", "", "pipeline/planes/test_workers.py", "asks_seldom"),
     Mutant("order-overflow", "order_by_keys", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "pipeline/stages/test_orient.py", "order_by_is_a_stable"),
     Mutant("order-ties", "order_by_keys", "    keys *= -1\n    keys += top\n", "", "pipeline/stages/test_orient.py", "order_by_is_a_stable"),
@@ -297,7 +297,7 @@ MUTANTS = [
     Mutant("visit-bytes", "cpu.sizes.visit_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "backends/cpu/test_visit.py", "visits_take"),
     Mutant("deferred", "sizes", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),
     Mutant("hub-reach", "hub.by_rows", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "system/test_past_32_bits.py", "put_off_may_stand_far"),
-    Mutant("hub-reach-vertices", "hub_support.vertices_by_rows", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "system/test_past_32_bits.py", "put_off_may_stand_far"),
+    Mutant("hub-reach-vertices", "hub_support.vertices_by_rows", "(deferrals + length(index, u) > limit or table[u + 1] - table[begin] > REACH)", "(deferrals + length(index, u) > limit or table[u + 1] - table[begin] > 4 * REACH)", "system/test_past_32_bits.py", "put_off_may_stand_far"),
     Mutant("hub-reach-edges", "hub_support.edges_by_rows", "            or table[u + 1] - table[begin] > REACH\n", "", "system/test_past_32_bits.py", "supports_of_lists_that_stand_far"),
     # sums past 32 bits, and past what float64 holds
     Mutant("probes-sum", "_sum", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "system/test_past_32_bits.py", "reports_of_tasks"),

@@ -27,9 +27,9 @@ class CpuBuckets(radix.Buckets):
         """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
         keys, size = self.keys[self.ends[first] : self.ends[end]], 0
         for _, _, batch in self.sorted(first, end):
-            once = edges.distinct(batch)
-            keys[size : size + once] = batch[:once]
-            size += once
+            count = edges.distinct(batch)
+            keys[size : size + count] = batch[:count]
+            size += count
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:

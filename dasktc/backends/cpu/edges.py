@@ -333,14 +333,14 @@ class CpuEdges:
 
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
-        placed = np.empty(len(keys), np.int64)
-        for chunk, target_chunk in zip(_chunks(keys), _chunks(placed), strict=True):
+        codes = np.empty(len(keys), np.int64)
+        for chunk, target_chunk in zip(_chunks(keys), _chunks(codes), strict=True):
             source, target = chunk >> shift, chunk & ((1 << shift) - 1)
             j = target % modulus
             target_chunk[:] = firsts.take(source % modulus * modulus + j)
             target_chunk += source // modulus * widths.take(j)
             target_chunk += target // modulus
-        return placed
+        return codes
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
@@ -351,8 +351,8 @@ class CpuEdges:
 
 def _of_one_type(*columns: Array) -> list[Array]:
     """Convert columns to one type, int32 or int64."""
-    narrow = all(column.dtype == np.int32 for column in columns)
-    return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]
+    is_narrow = all(column.dtype == np.int32 for column in columns)
+    return [column.astype(np.int32 if is_narrow else np.int64, copy=False) for column in columns]
 
 
 def _chunks(keys: Array) -> Iterator[Array]:

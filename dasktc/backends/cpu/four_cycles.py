@@ -18,7 +18,7 @@ U = np.uint64
 
 @Kernel
 def _four_cycles(
-    offsets: ConstInt64s, columns: ConstInt32s, split: int, splits: int, counters: Int32s, reached: Int32s
+    offsets: ConstInt64s, columns: ConstInt32s, split: int, splits: int, counters: Int32s, vertices: Int32s
 ) -> int:
     cycles = 0
     for u in range(split, len(offsets) - 1, splits):
@@ -29,14 +29,14 @@ def _four_cycles(
             q = offsets[v + U(1)] - 1
             while q >= offsets[v] and columns[U(q)] > u:
                 w = columns[U(q)]
-                reached[U(reach)] = w
+                vertices[U(reach)] = w
                 reach += counters[U(w)] == 0
                 cycles += counters[U(w)]
                 counters[U(w)] += 1
                 q -= 1
             p -= 1
         for k in range(U(reach)):
-            counters[U(reached[k])] = 0
+            counters[U(vertices[k])] = 0
     return cycles
 
 
@@ -56,5 +56,5 @@ def four_cycles(offsets: Array, columns: Array, split: int, splits: int) -> int:
         The caller ensures that it does not overflow.
     """
     vertices = len(offsets) - 1
-    counters, reached = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)
-    return int(_four_cycles(offsets, columns, split, splits, counters, reached))
+    counters, reached_vertices = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)
+    return int(_four_cycles(offsets, columns, split, splits, counters, reached_vertices))

@@ -95,25 +95,25 @@ def orient(keys: ConstInt64s, rank: ConstInt32s, shift: int, oriented: Int64s) -
 
 
 @Kernel
-def _between(keys: ConstInt64s, first: int, end: int, kept: Int64s) -> Any:
-    """Write the keys with first <= key < end to `kept`, one entry longer than `keys`; return how many."""
+def _between(keys: ConstInt64s, first: int, end: int, selection: Int64s) -> Any:
+    """Write the keys with first <= key < end to `selection`, one entry longer than `keys`; return how many."""
     size = np.int64(0)
     for i in range(len(keys)):
         key = keys[i]
-        kept[U(size)] = key
+        selection[U(size)] = key
         size += np.int64((key >= first) & (key < end))
     return size
 
 
 @Kernel
-def _part(keys: ConstInt64s, border: int, both: Int64s, front: int, behind: int) -> int:
-    """Write keys below `border` to `both` from `front` on, the others down from `behind`; return the new `front`."""
+def _part(keys: ConstInt64s, border: int, halves: Int64s, front: int, back: int) -> int:
+    """Write keys below `border` to `halves` from `front` on, the others down from `back`; return the new `front`."""
     for i in range(U(len(keys))):
         key = keys[i]
-        both[U(front)] = both[U(behind - 1)] = key  # one of them is overwritten by the next key, without a branch
-        below: Any = np.int64(key < border)
-        front += below
-        behind -= 1 - below
+        halves[U(front)] = halves[U(back - 1)] = key  # one of them is overwritten by the next key, without a branch
+        is_below: Any = np.int64(key < border)
+        front += is_below
+        back -= 1 - is_below
     return front
 
 
@@ -135,7 +135,7 @@ def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, b
             begin = end
             continue
         counts[:] = 0
-        source, other, moved = keys[begin:end], spare[:size], False
+        source, other, is_moved = keys[begin:end], spare[:size], False
         for i in range(U(size)):
             key = U(source[i]) >> U(low)
             for d in range(U(digits)):
@@ -155,8 +155,8 @@ def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, b
                 digit = (U(source[i]) >> shift) & mask
                 other[U(places[digit])] = source[i]
                 places[digit] += 1
-            source, other, moved = other, source, not moved
-        if moved:
+            source, other, is_moved = other, source, not is_moved
+        if is_moved:
             for i in range(U(size)):
                 other[i] = source[i]
         begin = end
@@ -376,9 +376,9 @@ def dealt(
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
     if span is None:  # keys that are computed are not computed once more
-        stored = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
-        spans = [(int(keys.min()), int(keys.max())) for keys in stored]
-        spans += [(0, bound)] * (len(stored) < sum(len(keys) > 0 for keys in arrays))
+        arrays_of_keys = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
+        spans = [(int(keys.min()), int(keys.max())) for keys in arrays_of_keys]
+        spans += [(0, bound)] * (len(arrays_of_keys) < sum(len(keys) > 0 for keys in arrays))
         span = min(first for first, _ in spans), max(end for _, end in spans)
     arrays.clear()
     first, end = span
@@ -388,16 +388,16 @@ def dealt(
     ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = np.cumsum(counts, axis=0)  # where each piece writes the keys of each bucket: behind those of former pieces
     places += ends[:-1] - counts
-    target, placed = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
+    target, piece_places = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
     pieces.clear()  # so that each array is freed once its keys are dealt
-    calls(_deal, placed, shift, target, base)
+    calls(_deal, piece_places, shift, target, base)
     return Buckets(target, ends, shift, base)
 
 
 def _together(arrays: list[Keys]) -> Array:
     """Concatenate keys in a new array, and empty the list."""
-    stored, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
-    return np.concatenate([np.empty(0, np.int64), *stored])
+    parts, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def select(keys: Keys, first: int, end: int) -> Array:

@@ -86,21 +86,21 @@ def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     columns, index_edges = of.columns, of.splits * of.index_edges
     longest = columns if graph is None else min(columns, graph.longest)
     rows = columns if graph is None else graph.rows_above(SHORT, of)
-    marked = rows if graph is not None and graph.ordered and of.lower else columns
+    marker_bytes = rows if graph is not None and graph.ordered and of.lower else columns
     hubs = hub_count(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
     bitmaps = 8 * bitmap_words(hubs)
-    tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
-    deferred = min(
+    tables = 4 * rows + marker_bytes + columns // 8  # waiting, marker, bits
+    deferrals = min(
         max(most_deferred(of.index_edges, index_edges), longest), index_edges
     )  # for a chunk, or for a longer row
-    return bitmaps + tables + 8 * (deferred + AHEAD) + (1 << 10)
+    return bitmaps + tables + 8 * (deferrals + AHEAD) + (1 << 10)
 
 
 def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the working memory of `supports.edges` beside the supports, in bytes; `vertices` takes less."""
     hubs = hub_count(of.stream_edges, of.columns) if of.lower and (graph is None or graph.ordered) else 0
-    words, deferred = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
-    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferred, of.columns) + AHEAD)
+    words, deferrals = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
+    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferrals, of.columns) + AHEAD)
     batch = 8 * BATCH * words + 12 * (PAIRS + hubs) + 4 * hubs
     return hub_bytes(of, graph) + ranks + hits + groups + batch + (1 << 17)
 

@@ -134,7 +134,7 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     # A thread keeps the cuts of a triple, because it often counts several splits in succession.
     blocks, key = (task.index, task.table, task.stream), (task.splits, task.cut_for)
     references, cut_key, cuts = getattr(_thread, "kept", ((), None, []))
-    if cut_key != key or any(block() is not mine for block, mine in zip(references, blocks, strict=True)):
+    if cut_key != key or any(block() is not current for block, current in zip(references, blocks, strict=True)):
         cuts = _cuts(task, xp)
         _thread.kept = [weakref.ref(block) for block in blocks], key, cuts
     return cuts[task.split], cuts[task.split + 1]
@@ -165,10 +165,10 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
         return [replace(task, split=split, splits=2 * task.splits) for split in (task.split, task.split + task.splits)]
     begin, end = share.begin, share.begin + share.rows
     starts = task.index.offsets[begin : end + 1]
-    half = (int(starts[0]) + int(starts[-1])) // 2
-    middle = begin + min(max(1, int(starts.searchsorted(half, side="right")) - 1), end - begin - 1)
-    twice = replace(task, split=2 * task.split, splits=2 * task.splits)
-    return [replace(twice, rows=(begin, middle)), replace(twice, split=twice.split + 1, rows=(middle, end))]
+    half_edges = (int(starts[0]) + int(starts[-1])) // 2
+    middle = begin + min(max(1, int(starts.searchsorted(half_edges, side="right")) - 1), end - begin - 1)
+    half_task = replace(task, split=2 * task.split, splits=2 * task.splits)
+    return [replace(half_task, rows=(begin, middle)), replace(half_task, split=half_task.split + 1, rows=(middle, end))]
 
 
 def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
@@ -189,9 +189,9 @@ def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     # The cost function of the kernel, on whichever backend it is; kernels without one are cut like `merge`.
     entries = (registry[task.cut_for] for registry in KERNELS.values() if task.cut_for in registry)
     cost: Cost = next((entry.cost for entry in entries if entry.cost), walk_cost)
-    reached = np.cumsum(1 + ROW // degree + cost(a, b, v))
-    bounds = np.arange(1, task.splits) * int(reached[-1]) // task.splits
-    return [0, *u[np.searchsorted(reached, bounds)].tolist(), index.rows]
+    cost_sums = np.cumsum(1 + ROW // degree + cost(a, b, v))
+    bounds = np.arange(1, task.splits) * int(cost_sums[-1]) // task.splits
+    return [0, *u[np.searchsorted(cost_sums, bounds)].tolist(), index.rows]
 
 
 def sample_bytes(edges: int, splits: int) -> int:

@@ -8,7 +8,6 @@ import pytest
 
 from dasktc.backends import get_backend, protocol
 from dasktc.backends.cpu import radix
-from dasktc.backends.cpu.buckets import dealt
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from tests.support.emulation import cuda as emulated_cuda
@@ -19,7 +18,7 @@ both = pytest.mark.parametrize("name", ["cpu", pytest.param("cuda", marks=needs_
 
 def buckets_of(name, arrays, bound):
     if name == "cpu":
-        return dealt(arrays, bound, (0, bound))
+        return radix.dealt(arrays, bound, (0, bound))
     return DeviceBuckets(arrays, bound, DeviceEdges(HostDevice(False)))
 
 

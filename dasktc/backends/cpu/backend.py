@@ -17,7 +17,7 @@ import pandas as pd
 from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
-from dasktc.backends.cpu import buckets, cliques, edges, hub_tables, probes, radix, text, visit, wedges
+from dasktc.backends.cpu import cliques, edges, hub_tables, probes, radix, text, visit, wedges
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.jit import Kernel
@@ -134,7 +134,7 @@ BACKEND = Backend(
     lookup=_lookup,
     sort=sort,
     merge=radix.merge,
-    dealt=buckets.dealt,
+    dealt=radix.dealt,
     count=count,
     expected_probes=expected_probes,
     support=_support,

@@ -2,9 +2,9 @@
 
 Two passes over memory count the values of the leading digit, and deal the keys to as many buckets. Each bucket is
 then sorted by the other digits, from the lowest up, in a second level cache. Keys of several arrays are dealt into
-one array without a copy in between, and so are keys that are still to be made from edges (`LazyKeys`). Threads may
-share all of it: they never write to the same place when they count and deal different arrays, and sort different
-buckets.
+one array without a copy in between, and so are keys that are still to be made from edges (`LazyKeys`). A bucket is
+sorted, and its edges are taken, while its keys are in cache. Threads may share all of it: they never write to the same
+place when they count and deal different arrays, and sort different buckets.
 """
 
 # Kronecker 20, 16.8 M keys of 40 bits in 16 arrays, milliseconds on one core:
@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int64s, Kernel, KernelOfIds
+from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel, KernelOfIds
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "canonical_keys", "dealt", "in_turn", "merge", "orient",
-    "oriented_keys", "select", "sort", "split",
+    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "canonical_keys", "compact_distinct", "continue_rows", "dealt",
+    "merge", "orient", "oriented_keys", "select", "sort", "split",
 ]  # fmt: skip
 
 BUCKET, MOST_BITS = 13, 12
@@ -162,6 +162,33 @@ def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, b
         begin = end
 
 
+@Kernel
+def compact_distinct(keys: Int64s) -> int:
+    """Move each of the ascending keys to the front once; return how many these are."""
+    size, last = 0, np.int64(-1)
+    for i in range(len(keys)):
+        key = keys[i]
+        keys[U(size)] = key
+        size += key != last
+        last = key
+    return size
+
+
+@Kernel
+def continue_rows(
+    keys: ConstInt64s, start: int, columns: int, first: int, row: int, offsets: Int64s, numbers: Int32s
+) -> int:
+    """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
+    end = start + (row + 1) * columns
+    for i in range(len(keys)):
+        while keys[i] >= end and row < len(offsets) - 2:
+            row += 1
+            offsets[U(row)] = first + i
+            end += columns
+        numbers[i] = keys[i] - (end - columns)
+    return row
+
+
 @dataclass(frozen=True)
 class LazyKeys:
     """Keys that are computed of edges at each reading, one chunk at a time, in cache.
@@ -252,7 +279,7 @@ def _chunks(keys: Keys) -> Iterable[Array]:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Keys dealt to buckets by their leading digit.
+    """Keys dealt to buckets by their leading digit; implements `protocol.Buckets` for keys of edges.
 
     Attributes
     ----------
@@ -269,6 +296,11 @@ class Buckets:
     ends: Array
     shift: int
     base: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return len(self.keys)
 
     def __len__(self) -> int:
         """Number of buckets."""
@@ -314,6 +346,36 @@ class Buckets:
                 _sort_buckets(keys, ends, spare, digits, -(-bits // digits), low)
             yield first, batch_end, keys
             first = batch_end
+
+    def distinct(self, first: int, end: int, shift: int) -> Array:
+        """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
+        keys, size = self.keys[self.ends[first] : self.ends[end]], 0
+        for _, _, batch in self.sorted(first, end):
+            count = compact_distinct(batch)
+            keys[size : size + count] = batch[:count]
+            size += count
+        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
+        """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""
+        offsets, numbers, row, edge = np.zeros(rows + 1, np.int64), np.empty(len(self.keys), np.int32), 0, 0
+        for _, _, keys in self.sorted(0, len(self.ends) - 1, low=low):
+            row = continue_rows(keys, start, columns, edge, row, offsets, numbers[edge : edge + len(keys)])
+            edge += len(keys)
+        offsets[row + 1 :] = edge
+        return offsets, numbers
+
+    def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
+        """Sort a range of buckets, each of whole rows, and write their rows into the arrays of the only block."""
+        rows, last = self.shift - shift, len(offsets) - 1
+        for bucket, bucket_end, keys in self.sorted(first, end, low=low):
+            begin, edge = min(bucket << rows, last), int(self.ends[bucket])
+            row_offsets = offsets[begin : min(bucket_end << rows, last) + 1]
+            row_offsets[0] = edge
+            row = continue_rows(
+                keys, begin << shift, 1 << shift, edge, 0, row_offsets, columns[edge : edge + len(keys)]
+            )
+            row_offsets[row + 1 :] = edge + len(keys)
 
 
 def sort(keys: Array, bound: int) -> Array:

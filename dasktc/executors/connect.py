@@ -32,11 +32,11 @@ from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.process.gpu_discovery import devices, least_free
+from dasktc.executors.process.gpu_discovery import devices, visible
 from dasktc.executors.process.paths import check_regular
 from dasktc.executors.process.shared_context import SharedContext
 from dasktc.executors.process.signals import held, loop_without_interrupts
-from dasktc.executors.process.tls import checked, greet, with_scheme
+from dasktc.executors.process.tls import checked, greet
 from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.executors.stores.claims import Claim, remove_abandoned
 from dasktc.executors.stores.work_dir import WorkDir, default_place
@@ -288,7 +288,9 @@ def joined(
 
     place = str(address or file)[:200]
     try:
-        address = with_scheme(address or _address(file), security)
+        address = address or _address(file)
+        if security.require_encryption and "://" not in address:
+            address = f"tls://{address}"
         greet(address, security, CONNECT_SECONDS)
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
     except InputError:
@@ -407,7 +409,8 @@ def _pool(number: int | None) -> int | float:
     ClusterError
         Other programs leave so little that no worker starts.
     """
-    free = least_free(number)
+    sizes = [device["free_bytes"] for device in visible(number)]
+    free = min(sizes) if sizes and None not in sizes else None  # of the fullest GPU, where the driver says it
     if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
         raise ClusterError(
             f"a GPU has {format_size(free)} free, a worker takes {format_size(GPU_WORKER_BYTES)} before it holds any "

@@ -11,7 +11,7 @@ from typing import Any
 from dasktc.options import format_size
 from dasktc.wording import plural
 
-__all__ = ["collect", "describe", "devices", "install", "installed", "least_free", "visible"]
+__all__ = ["collect", "describe", "devices", "install", "installed", "visible"]
 
 PACKAGES = {
     "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -81,23 +81,6 @@ def visible(number: int | None = None) -> list[dict[str, Any]]:
     """
     numbers = os.environ.get("CUDA_VISIBLE_DEVICES")
     return devices()[:number] if numbers is None else devices(",".join(numbers.replace(" ", "").split(",")[:number]))
-
-
-def least_free(number: int | None) -> int | None:
-    """Free bytes of the fullest GPU among those that `number` workers would use.
-
-    Parameters
-    ----------
-    number : int or None
-        As for `visible`.
-
-    Returns
-    -------
-    int or None
-        None where the driver does not say.
-    """
-    free = [device["free_bytes"] for device in visible(number)]
-    return min(free) if free and None not in free else None
 
 
 def install(gpus: list[dict[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from dasktc.executors.process.paths import check_regular
 from dasktc.options import path_text
 from dasktc.wording import advice, option
 
-__all__ = ["checked", "greet", "security_of", "with_scheme"]
+__all__ = ["checked", "greet", "security_of"]
 
 Path = str | os.PathLike[str]
 OPTIONS = advice("tls_ca_file", "tls_client_cert", "tls_client_key")
@@ -88,11 +88,6 @@ def checked(security: Any) -> Any:
     return security
 
 
-def with_scheme(address: str, security: Any) -> str:
-    """Prefix an address that has no scheme with tls:// where encryption is required."""
-    return f"tls://{address}" if security.require_encryption and "://" not in address else address
-
-
 def greet(address: str, security: Any, seconds: float) -> None:
     """Connect to a scheduler within a time limit, because Client would wait for ever for one that does not answer.
 
@@ -123,11 +118,9 @@ def greet(address: str, security: Any, seconds: float) -> None:
 async def _exchange(address: str, security: Any, seconds: float) -> None:
     from distributed.comm import connect
 
-    async def greeting() -> None:
+    async with asyncio.timeout(seconds):
         comm = await connect(address, timeout=seconds, **security.get_connection_args("client"))
         await comm.close()
-
-    await asyncio.wait_for(greeting(), seconds)
 
 
 def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -> None:

@@ -290,12 +290,15 @@ class Buckets:
         Bits below the leading digit.
     base : int
         Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them.
+    batch : int
+        Keys of neighbouring buckets that are sorted and returned together.
     """
 
     keys: Array
     ends: Array
     shift: int
     base: int = 0
+    batch: int = BATCH
 
     @property
     def size(self) -> int:
@@ -338,7 +341,7 @@ class Buckets:
         digits = -(-bits // DIGIT)
         while first < end:
             begin = int(self.ends[first])
-            batch_end = max(first + 1, int(np.searchsorted(self.ends, begin + BATCH, side="right")) - 1)
+            batch_end = max(first + 1, int(np.searchsorted(self.ends, begin + self.batch, side="right")) - 1)
             batch_end = min(batch_end, end)
             keys = self.keys[begin : int(self.ends[batch_end])]
             if digits:
@@ -427,13 +430,17 @@ def in_turn(function: Callable[..., Any], inputs: list[Any], *shared: Any) -> li
 
 
 def dealt(
-    arrays: list[Keys], bound: int, span: tuple[int, int] | None = None, calls: Callable[..., list[Any]] = in_turn
+    arrays: list[Keys],
+    bound: int,
+    span: tuple[int, int] | None = None,
+    calls: Callable[..., list[Any]] = in_turn,
+    batch: int = BATCH,
 ) -> Buckets:
-    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt`.
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt` and `Buckets`.
 
     Without a span, keys are read once more to find their smallest and largest.
     """
-    if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
+    if sum(map(len, arrays)) <= batch:  # they fit the cache as they are
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
@@ -453,7 +460,7 @@ def dealt(
     target, piece_places = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
     pieces.clear()  # so that each array is freed once its keys are dealt
     calls(_deal, piece_places, shift, target, base)
-    return Buckets(target, ends, shift, base)
+    return Buckets(target, ends, shift, base, batch)
 
 
 def _together(arrays: list[Keys]) -> Array:

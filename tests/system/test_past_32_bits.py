@@ -489,7 +489,7 @@ def test_wedges_of_vertices_in_several_passes(vertices):
         OrientedCSR(np.cumsum([0, *lengths]), np.zeros(lengths.sum(), "int32")) for lengths in (inward, outward)
     )
     assert wedge_sample.wedges_of(index, table, False, np, 4) == orient.wedges_of(inward, outward)
-    assert wedge_sample.wedges_of(table, table, True, np) == sum(comb(length, 2) for length in outward.tolist())
+    assert wedge_sample.wedges_of(table, table, True, np, 4) == sum(comb(length, 2) for length in outward.tolist())
 
 
 def test_pairs_of_neighbours_past_63_bits():

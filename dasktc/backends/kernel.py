@@ -98,7 +98,7 @@ class Rule(NamedTuple):
 
     def fits(self, facts: Facts) -> bool:
         """Whether every fact is within its range."""
-        return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
+        return all(minimum <= getattr(facts, name) <= maximum for name, (minimum, maximum) in self.within.items())
 
 
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, 64)}

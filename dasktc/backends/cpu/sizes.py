@@ -81,28 +81,28 @@ def hub_count(edges: int, rows: int) -> int:
     return min(HUBS, isqrt(64 * edges), rows)
 
 
-def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def hub_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the bytes of `hub`'s tables for a task."""
-    columns, index_edges = of.columns, of.splits * of.index_edges
+    columns, index_edges = size.columns, size.splits * size.index_edges
     longest = columns if graph is None else min(columns, graph.longest)
-    rows = columns if graph is None else graph.rows_above(SHORT, of)
-    marker_bytes = rows if graph is not None and graph.ordered and of.lower else columns
-    hubs = hub_count(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
+    rows = columns if graph is None else graph.rows_above(SHORT, size)
+    marker_bytes = rows if graph is not None and graph.ordered and size.lower else columns
+    hubs = hub_count(size.stream_edges, columns) if size.lower and (graph is None or graph.ordered) else 0
     bitmaps = 8 * bitmap_words(hubs)
     tables = 4 * rows + marker_bytes + columns // 8  # waiting, marker, bits
     deferrals = min(
-        max(most_deferred(of.index_edges, index_edges), longest), index_edges
+        max(most_deferred(size.index_edges, index_edges), longest), index_edges
     )  # for a chunk, or for a longer row
     return bitmaps + tables + 8 * (deferrals + AHEAD) + (1 << 10)
 
 
-def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def support_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the working memory of `supports.edges` beside the supports, in bytes; `vertices` takes less."""
-    hubs = hub_count(of.stream_edges, of.columns) if of.lower and (graph is None or graph.ordered) else 0
-    words, deferrals = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
-    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferrals, of.columns) + AHEAD)
+    hubs = hub_count(size.stream_edges, size.columns) if size.lower and (graph is None or graph.ordered) else 0
+    words, deferrals = WORDS * (1 + (hubs >> BLOCK)), most_deferred(size.index_edges, size.splits * size.index_edges)
+    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * size.columns, 4 * (max(deferrals, size.columns) + AHEAD)
     batch = 8 * BATCH * words + 12 * (PAIRS + hubs) + 4 * hubs
-    return hub_bytes(of, graph) + ranks + hits + groups + batch + (1 << 17)
+    return hub_bytes(size, graph) + ranks + hits + groups + batch + (1 << 17)
 
 
 def bucket_depth(longest: int) -> int:
@@ -116,9 +116,9 @@ def bucket_depth(longest: int) -> int:
     return max(DEPTH, -(-2 * longest // LARGE))
 
 
-def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def hash_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the bytes of `trust`'s and `hindex`'s table for a task."""
-    longest = of.columns if graph is None else min(of.columns, graph.longest)
+    longest = size.columns if graph is None else min(size.columns, graph.longest)
     return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)
 
 

@@ -112,13 +112,7 @@ class OrientedCSR:
         return len(self.columns)
 
     def edge_range(self, begin: int, end: int) -> OrientedCSR:
-        """The block with edges begin to end - 1 alone, and all rows, most of them empty.
-
-        Parameters
-        ----------
-        begin, end : int
-            Positions in `columns`, 0 <= begin <= end <= edges.
-        """
+        """The block with edges begin to end - 1 alone, 0 <= begin <= end <= edges, and all rows, most of them empty."""
         offsets = self.offsets.clip(begin, end)
         offsets -= begin
         return replace(self, offsets=offsets, columns=self.columns[begin:end])

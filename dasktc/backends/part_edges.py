@@ -19,14 +19,7 @@ OUTSIDE = -1
 
 @dataclass(frozen=True)
 class ArrayPartEdges:
-    """Functions of an array module on the edges of parts; implements `protocol.PartEdges`.
-
-    Attributes
-    ----------
-    array : module
-    chunk : int
-        `Backend.chunk`.
-    """
+    """Functions of an array module on edges of parts, `Backend.chunk` at a time; implements `protocol.PartEdges`."""
 
     array: ModuleType
     chunk: int

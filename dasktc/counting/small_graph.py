@@ -42,10 +42,7 @@ ONE = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, KERNEL, "cuda")
 def forced(options: Options) -> tuple[Options, bool]:
     """Return the options of a count and whether they request a bit matrix, for which `count_small` chooses the rest.
 
-    Raises
-    ------
-    InputError
-        They request something that a bit matrix does not support.
+    A request with something that a bit matrix does not support is refused (InputError).
     """
     if options.kernel != KERNEL:
         return options, False

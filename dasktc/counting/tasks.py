@@ -189,13 +189,7 @@ def _rows(task: BlockTask) -> str:
 
 
 def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
-    """Make the counting task of a job from its three blocks.
-
-    Raises
-    ------
-    CountError
-        The blocks are not those of its triple.
-    """
+    """Make the counting task of a job from its three blocks; refuse (CountError) those of another triple."""
     places = tuple(block.place for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")

@@ -128,11 +128,7 @@ def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | 
 def threads_here(place: Place, backend: str) -> int:
     """Number of threads where everything runs in this process (1 where a GPU counts); 0 where workers run the calls.
 
-    Parameters
-    ----------
-    place : Place
-    backend : str
-        As the caller asked for it.
+    The backend is named as the caller asked for it.
     """
     if place.threads is None and (place.names or active_client() is not None):
         return 0
@@ -223,13 +219,7 @@ def active_client() -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse a client that cannot run tasks synchronously.
-
-    Raises
-    ------
-    InputError
-        It is not a client, or closed, or asynchronous.
-    """
+    """Refuse (InputError) what is no client, and one that is closed or asynchronous: none of them runs tasks for us."""
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
@@ -404,10 +394,7 @@ def _refuse_failed(cluster: Any) -> None:
 def _pool(number: int | None) -> int | float:
     """Initial size of the workers' RMM pools, in bytes or as a share of the device, within what others leave free.
 
-    Raises
-    ------
-    ClusterError
-        Other programs leave so little that no worker starts.
+    Where other programs leave so little that no worker starts, it raises ClusterError.
     """
     sizes = [device["free_bytes"] for device in visible(number)]
     free = min(sizes) if sizes and None not in sizes else None  # of the fullest GPU, where the driver says it

@@ -133,15 +133,7 @@ def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Liter
 
 
 def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, float]:
-    """Predict the seconds of each stage before counting.
-
-    Parameters
-    ----------
-    size : SourceSize
-    workers : int
-        Number of workers that share the work.
-    rates : Rates
-    """
+    """Predict the seconds of each stage before counting, whose work the workers share."""
     read_seconds, row_seconds = max(size.stored / rates.read, 0.2 * size.rows / rates.rows), size.rows / rates.rows
     sharing = rates.sharing if workers > 1 else 1.0
     return {"read": read_seconds / workers} | {
@@ -152,13 +144,7 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, flo
 def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:
     """Predict the seconds from a source to the number, on one worker (as one call) or on several (as tasks).
 
-    Parameters
-    ----------
-    size : SourceSize
-    workers : int
-    rates : Rates
-    threads : int
-        Threads of the worker, where there is one.
+    `threads` are those of the worker, where there is one.
     """
     edges = size.rows
     work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes

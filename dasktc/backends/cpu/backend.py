@@ -52,10 +52,7 @@ def _warm() -> int:
 def count(task: BlockTask, kernel: str) -> TaskCount:
     """Evaluate one block triple with a kernel; `seconds` is CPU time of this thread, compiling excluded.
 
-    Raises
-    ------
-    InputError
-        No kernel has that name.
+    A kernel that does not exist is refused (InputError).
     """
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")

@@ -131,14 +131,9 @@ def scratch_bytes(vertices: int, longest: int) -> int:
 
 
 def count(task: BlockTask, size: int) -> Cliques:
-    """Count the cliques of `size` vertices whose first vertex is one of the task's rows.
+    """Count the cliques of `size` vertices, 3 to 5, whose first vertex is one of the task's rows.
 
-    Parameters
-    ----------
-    task : BlockTask
-        Its three blocks are one block, in memory, of an acyclic graph.
-    size : int
-        3, 4 or 5.
+    The task's three blocks are one block, in memory, of an acyclic graph.
     """
     t = triple(task)
     longest = longest_row(t.stream[t.begin : t.end + 1]) if t.end > t.begin else 0

@@ -183,10 +183,7 @@ class Kernel(Generic[Result]):
 class KernelOfIds(Generic[Result]):
     """A kernel for ids of 32 bits and one for ids of 64 bits: the type of its first argument selects one of them.
 
-    Parameters
-    ----------
-    function : callable
-        Its first parameter is annotated as `Ids` and the like.
+    The function's first parameter is annotated as `Ids` and the like.
     """
 
     def __init__(self, function: Callable[..., Result]) -> None:

@@ -84,14 +84,7 @@ def tcstream(lengths: Lengths) -> Array:
 
 
 def expected_probes(task: BlockTask, rule: Rule) -> int:
-    """Sum of the probes that a kernel must report for a task.
-
-    Parameters
-    ----------
-    task : BlockTask
-    rule : Rule
-        The rule of the kernel, one of the above.
-    """
+    """Sum of the probes that a kernel must report for a task, by the kernel's rule, one of the above."""
     return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 

@@ -404,13 +404,7 @@ def sort(keys: Array, bound: int) -> Array:
 def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
     """Sort the keys of several arrays into a new one; the arrays are not changed, and the list is emptied.
 
-    Parameters
-    ----------
-    arrays : list of arrays of int64, or of LazyKeys
-    bound : int
-        0 <= key < bound.
-    low : int
-        Keys that differ only in bits below this one may come in any order.
+    For all keys 0 <= key < bound. Those that differ only in bits below `low` may come in any order.
     """
     if sum(map(len, arrays)) < FEW:
         return np.sort(_together(arrays))

@@ -60,24 +60,12 @@ def bitmap_words(hubs: int) -> int:
 
 
 def most_deferred(index_edges: int, block_edges: int) -> int:
-    """The most edges deferred at once, except those of a single row.
-
-    Parameters
-    ----------
-    index_edges, block_edges : int
-        Edges of the task's split, and of its index block.
-    """
+    """The most edges deferred at once, except those of one row, by the edges of the split and of its index block."""
     return min(MOST, index_edges, max(FEW, block_edges // SHARE))
 
 
 def hub_count(edges: int, rows: int) -> int:
-    """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most 4 bytes per stream edge.
-
-    Parameters
-    ----------
-    edges, rows : int
-        Edges and rows of the stream block.
-    """
+    """Choose a stream block's number of hubs so that their bitmaps, hubs²/16 bytes, take at most 4 bytes per edge."""
     return min(HUBS, isqrt(64 * edges), rows)
 
 
@@ -106,13 +94,7 @@ def support_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
 
 
 def bucket_depth(longest: int) -> int:
-    """Entries that a bucket must hold so that the table of the longest row stays half empty.
-
-    Parameters
-    ----------
-    longest : int
-        Entries of the longest table row.
-    """
+    """Entries that a bucket must hold so that the table of the longest row, of `longest` entries, stays half empty."""
     return max(DEPTH, -(-2 * longest // LARGE))
 
 

@@ -72,11 +72,7 @@ class Share(NamedTuple):
 def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
     """The rows of the index block that a task counts, whether they are a range or dealt out.
 
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
+    `xp` is numpy or cupy, whose arrays the task's blocks are.
     """
     if not _dealt(task):
         begin, end = rows_of(task, xp)
@@ -195,14 +191,7 @@ def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
 
 
 def sample_bytes(edges: int, splits: int) -> int:
-    """Upper bound of the bytes that determining the rows of splits takes.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of the index block.
-    splits : int
-    """
+    """Upper bound of the bytes that determining the rows of splits takes, from the edges of the index block."""
     return SAMPLED_BYTES * _sample(edges, splits)
 
 

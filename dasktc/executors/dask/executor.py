@@ -97,10 +97,7 @@ class DaskExecutor(Executor):
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
 
-        Raises
-        ------
-        ClusterError
-            A worker cannot make the call.
+        Where a worker cannot make the call, it raises ClusterError.
         """
         ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
         start = time.monotonic()

@@ -27,12 +27,7 @@ PAUSE = 0.05
 
 
 class Outbox:
-    """Events of a worker that are waiting to be sent.
-
-    Parameters
-    ----------
-    worker : distributed.Worker
-    """
+    """Events of a Dask worker that are waiting to be sent."""
 
     def __init__(self, worker: Any) -> None:
         self._worker, self._loop = ref(worker), worker.loop

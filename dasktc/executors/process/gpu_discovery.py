@@ -84,13 +84,7 @@ def visible(number: int | None = None) -> list[dict[str, Any]]:
 
 
 def install(gpus: list[dict[str, Any]]) -> str:
-    """The command that installs what the CUDA backend needs, for this machine's driver.
-
-    Parameters
-    ----------
-    gpus : list of dict
-        As `devices` returns.
-    """
+    """The command that installs what the CUDA backend needs, for the driver of the GPUs that `devices` lists."""
     drivers = [device["driver"].partition(".")[0] for device in gpus]
     has_old_driver = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
     return f"pip install 'dasktc[{'cuda12' if has_old_driver else 'cuda13'}]'"

@@ -61,10 +61,7 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
 def checked(security: Any) -> Any:
     """Check and return a `distributed.Security`, by default that of Dask's configuration.
 
-    Raises
-    ------
-    InputError
-        It is not a `Security`, or its files cannot be used.
+    What is no `Security`, and one whose files cannot be used, are refused (InputError).
     """
     from distributed.security import Security
 
@@ -90,12 +87,6 @@ def checked(security: Any) -> Any:
 
 def greet(address: str, security: Any, seconds: float) -> None:
     """Connect to a scheduler within a time limit, because Client would wait for ever for one that does not answer.
-
-    Parameters
-    ----------
-    address : str
-    security : distributed.Security
-    seconds : float
 
     Raises
     ------

@@ -49,16 +49,8 @@ def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType,
     """Exact number of wedges of a block triple: one factor is split so that no partial sum can exceed 64 bits.
 
     Where edges point to higher degrees a row has at most √(2E) entries; in another order it may have all vertices.
-
-    Parameters
-    ----------
-    index, table : OrientedCSR
-    one : bool
-        Index and table are one block.
-    xp : module
-        numpy or cupy, whose arrays the blocks are.
-    chunk : int
-        Rows whose wedges are summed in one step.
+    `one` says that index and table are one block. `xp` is numpy or cupy, whose arrays the blocks are; it sums the
+    wedges of `chunk` rows in one step.
     """
     wedges = 0
     for row in range(0, index.rows, chunk):

@@ -94,26 +94,9 @@ def count_small(
     """Count a source's triangles as a bit matrix; return no result if the stages have to count.
 
     The stages count if an option prescribes how to (a kernel, a partition, an order, a budget, a checkpoint,
-    verification), if tasks run on workers, or if the source is not in memory or has too many vertices or edges.
-
-    Parameters
-    ----------
-    executor : Executor
-    source : Source
-    options : Options
-        With the backend chosen.
-    counting : CountOptions
-
-    Returns
-    -------
-    result : TriangleCount or None
-    source : Source
-        For the stages; columns already copied to the device stay there.
-
-    Raises
-    ------
-    CountError
-        A check failed: there is no result.
+    verification), if tasks run on workers, or if the source is not in memory or has too many vertices or edges. They
+    take the source that is returned: columns already copied to the device stay there. The options have the backend
+    chosen. If a check fails, there is no result but a CountError.
     """
     if not _open(executor, source, options, counting):
         return None, source

@@ -256,20 +256,8 @@ def joined(
 ) -> Iterator[Any]:
     """Connect to a running scheduler, by its address or by the file that it wrote, and yield the client.
 
-    Parameters
-    ----------
-    address, file : str or None
-        One of them.
-    security : distributed.Security, optional
-    default : bool
-        Make the client the active one of this process.
-
-    Raises
-    ------
-    InputError
-        The file is not a regular one, or the certificates are unusable.
-    ClusterError
-        The scheduler does not answer.
+    With `default` the client becomes the active one of this process. A file that is not a regular one, and certificates
+    that cannot be used, are refused (InputError). It raises ClusterError where the scheduler does not answer.
     """
     if file is not None:
         check_regular(option("scheduler_file", file), os.fspath(file))

@@ -46,18 +46,10 @@ class Places(NamedTuple):
 
 
 def batches(task: BlockTask, size: int) -> Iterator[Places]:
-    """Yield every triangle of a task once.
+    """Yield every triangle of a task once, in batches; the last one may be empty.
 
-    Parameters
-    ----------
-    task : BlockTask
-    size : int
-        Most triangles of a batch; at least the longest row of the stream block is taken.
-
-    Yields
-    ------
-    Places
-        The last batch may be empty.
+    A batch has at most `size` triangles, or as many as the longest row of the stream block has entries, if these are
+    more.
     """
     forget()
     t = triple(task)

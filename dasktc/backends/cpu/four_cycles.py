@@ -43,17 +43,8 @@ def _four_cycles(
 def four_cycles(offsets: Array, columns: Array, split: int, splits: int) -> int:
     """Count the cycles of four vertices whose smallest id is `split` modulo `splits`.
 
-    Parameters
-    ----------
-    offsets : array of int64, shape (vertices + 1,)
-    columns : array of int32, shape (2 · edges,)
-        Ascending in each list. Where id 0 has the highest degree, this takes at most Σ min(d(u), d(v)) over edges.
-    split, splits : int
-
-    Returns
-    -------
-    int
-        The caller ensures that it does not overflow.
+    Offsets and columns are full adjacency lists, as `squares.adjacency` returns them. Where id 0 has the highest
+    degree, this takes at most Σ min(d(u), d(v)) over edges. The caller ensures that the number does not overflow.
     """
     vertices = len(offsets) - 1
     counters, reached_vertices = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)

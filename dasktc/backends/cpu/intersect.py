@@ -59,18 +59,10 @@ class Triple(NamedTuple):
 
 
 def triple(task: BlockTask) -> Triple:
-    """Convert a task to the kernels' form.
+    """Convert a task to the kernels' form: read-only views of its blocks' arrays.
 
-    Returns
-    -------
-    Triple
-        Read-only views of the blocks' arrays; copies of arrays that are not contiguous, not aligned, or of another
-        type.
-
-    Raises
-    ------
-    CountError
-        The table block has fewer rows than the index block.
+    Arrays that are not contiguous, not aligned, or of another type are copied. A table block with fewer rows than the
+    index block is refused (CountError).
     """
     index, table, stream = task.index, task.table, task.stream
     if table.rows < index.rows:

@@ -382,18 +382,9 @@ class Buckets:
 
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort keys in ascending order, within twice their memory.
+    """Sort keys, 0 <= key < bound, in ascending order, within twice their memory.
 
-    Parameters
-    ----------
-    keys : array of int64
-        0 <= key < bound. Overwritten.
-    bound : int
-
-    Returns
-    -------
-    array of int64
-        `keys`, or another array of the same size.
+    They are overwritten; the result is their array, or another one of the same size.
     """
     if len(keys) < FEW:
         return np.sort(keys)

@@ -84,20 +84,9 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
 
 
 def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
-    """First row of each group of a share, and the running sums of the groups' edges.
+    """First row of each group of a share, which has at least one row, and the running sums of the groups' edges, int64.
 
-    Parameters
-    ----------
-    share : Share
-        With at least one row.
-    offsets : array of int64
-        Offsets of the index block.
-    xp : module
-        numpy or cupy.
-
-    Returns
-    -------
-    first, ends : array of int64, shape (groups,)
+    The offsets are those of the index block, an array of `xp`, numpy or cupy.
     """
     begin, step, rows = share
     first = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
@@ -112,16 +101,8 @@ def _dealt(task: BlockTask) -> bool:
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     """First row of the index block that a task counts, and the end of its range, where its split is a range.
 
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
-
-    Returns
-    -------
-    begin, end : int
-        The ranges of splits 0, 1, ... follow each other, from the first row to the last.
+    The ranges of splits 0, 1, ... follow each other, from the first row to the last. `xp` is numpy or cupy, whose
+    arrays the task's blocks are.
     """
     if task.rows is not None:
         return task.rows
@@ -137,22 +118,11 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
 
 
 def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
-    """Cut a task into two with about equally many edges.
+    """Cut a task into two with about equally many edges; a task with a single row is cut into none.
 
     Groups that were dealt out are dealt out again: split s of m becomes splits s and s + m of 2m. A range is cut into
     splits 2s and 2s + 1 of 2m with explicit rows, because an estimate from another sample might omit a row or count it
-    twice.
-
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        As for `rows_of`.
-
-    Returns
-    -------
-    list of BlockTask
-        Two tasks; none where the task has a single row.
+    twice. `xp` is as for `rows_of`.
     """
     share = share_of(task, xp)
     if share.rows < 2:

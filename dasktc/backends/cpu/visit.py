@@ -46,13 +46,7 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
 
 
 def listing(task: BlockTask, limit: int) -> Array:
-    """List the first triangles of a task.
-
-    Parameters
-    ----------
-    task : BlockTask
-    limit : int
-        Largest number of triangles to list.
+    """List the first triangles of a task, `limit` at most.
 
     Returns
     -------

@@ -71,18 +71,9 @@ def _closed(t: Triple, first: int, end: int, first_wedge: int, width: int, key: 
 
 
 def closed(task: BlockTask, strata: Strata) -> tuple[int, int]:
-    """Test the sampled wedges of a triple for closing edges.
+    """Test the sampled wedges of a triple for closing edges; return how many they are, and how many are closed.
 
-    Parameters
-    ----------
-    task : BlockTask
-        The triple; its splits are ignored.
-    strata : Strata
-
-    Returns
-    -------
-    sample_size, closed_count : int
-        Number of sampled wedges in this triple, and how many of them are closed.
+    The task's splits are ignored.
     """
     t = triple(task)._replace(begin=0, end=task.index.rows)
     sample_size, closed_count = _closed(

@@ -32,17 +32,10 @@ NEWEST_DRIVER = 580
 
 
 def devices(only: str | None = None) -> list[dict[str, Any]]:
-    """List the GPUs that the driver shows.
+    """List the GPUs that the driver shows, or only those with the given numbers or UUIDs, separated by commas.
 
-    Parameters
-    ----------
-    only : str, optional
-        Numbers or UUIDs of the wanted GPUs, separated by commas.
-
-    Returns
-    -------
-    list of dict
-        `name`, `memory_bytes`, `free_bytes`, `driver` and `capability` of each; empty where there is no driver.
+    Each has `name`, `memory_bytes`, `free_bytes`, `driver` and `capability`; the list is empty where there is no
+    driver.
     """
     smi = shutil.which("nvidia-smi")
     if smi is None:
@@ -67,18 +60,7 @@ def _bytes(mebibytes: str) -> int | None:
 
 
 def visible(number: int | None = None) -> list[dict[str, Any]]:
-    """List the GPUs that CUDA shows to this process.
-
-    Parameters
-    ----------
-    number : int, optional
-        List only the first `number`; default: all.
-
-    Returns
-    -------
-    list of dict
-        As `devices` returns.
-    """
+    """List the GPUs that CUDA shows to this process, or the first `number` of them, as `devices` does."""
     numbers = os.environ.get("CUDA_VISIBLE_DEVICES")
     return devices()[:number] if numbers is None else devices(",".join(numbers.replace(" ", "").split(",")[:number]))
 

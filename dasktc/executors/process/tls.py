@@ -26,20 +26,11 @@ OPTIONS = advice("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
-    """Make a `distributed.Security` from files in PEM format.
+    """Make a `distributed.Security` from files in PEM format; None if none of the three is given.
 
-    Parameters
-    ----------
-    ca_file : path, optional
-        Certificate of the authority.
-    cert, key : path, optional
-        Our certificate, and its key where the certificate's file does not contain it. A cluster started here also uses
-        them for its scheduler and workers.
-
-    Returns
-    -------
-    distributed.Security or None
-        None if none of the three is given. Missing ones come from Dask's configuration.
+    They are the certificate of the authority, our certificate, and its key where the certificate's file does not
+    contain it. A cluster started here also uses the last two for its scheduler and workers. Missing ones come from
+    Dask's configuration.
     """
     settings = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
     files = {name: path_text(name, file) for name, file in settings.items() if file is not None}

@@ -39,12 +39,8 @@ def once(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
     """Decorator of a function that is called once per process for each list of arguments.
 
     Other threads wait for the first call. Its result is remembered, and so is its InputError, since what a process
-    lacks does not come later; after any other error the next call tries again.
-
-    Parameters
-    ----------
-    function : callable
-        Its arguments are hashable and passed by position.
+    lacks does not come later; after any other error the next call tries again. Arguments are hashable, and passed by
+    position.
     """
     outcomes = dict[tuple[object, ...], tuple[Any, str | None]]()
 

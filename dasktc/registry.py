@@ -25,21 +25,9 @@ from dasktc.errors import InputError
 from dasktc.once import LOCK, once
 
 __all__ = [
-    "ASSIGNMENTS",
-    "KERNELS",
-    "METHODS",
-    "ORDERS",
-    "SCHEMES",
-    "WITHOUT_STAGES",
-    "Registry",
-    "check_choice",
-    "check_has_kernel",
-    "check_stages",
-    "kernel_lines",
-    "kernel_names",
-    "kernel_of",
-    "unsorted_kernels",
-]
+    "ASSIGNMENTS", "KERNELS", "METHODS", "ORDERS", "SCHEMES", "WITHOUT_STAGES", "Registry", "check_choice",
+    "check_has_kernel", "check_stages", "kernel_lines", "kernel_names", "kernel_of", "unsorted_kernels",
+]  # fmt: skip
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")

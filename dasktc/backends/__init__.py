@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cuda.kernels import CudaKernel
-from dasktc.backends.protocol import (
-    BACKENDS,
-    ON_DEVICE,
-    PARTITION_EDGES,
-    Backend,
-    GraphBounds,
-    TaskSize,
-    TextIds,
-)
+from dasktc.backends.protocol import BACKENDS, ON_DEVICE, PARTITION_EDGES, Backend, GraphBounds, TaskSize, TextIds
 from dasktc.backends.requirements import (
     core_bytes,
     kernel_times,
@@ -32,25 +24,7 @@ from dasktc.backends.requirements import (
 from dasktc.backends.select import get_backend, lazy_backend, unusable
 
 __all__ = [
-    "BACKENDS",
-    "ON_DEVICE",
-    "PARTITION_EDGES",
-    "Backend",
-    "CpuKernel",
-    "CudaKernel",
-    "GraphBounds",
-    "TaskSize",
-    "TextIds",
-    "core_bytes",
-    "get_backend",
-    "kernel_times",
-    "lazy_backend",
-    "lean_kernel",
-    "peel_bytes",
-    "scratch_bytes",
-    "support_bytes",
-    "support_kernels",
-    "support_scratch_bytes",
-    "tasks_a_worker",
-    "unusable",
-]
+    "BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "CpuKernel", "CudaKernel", "GraphBounds", "TaskSize",
+    "TextIds", "core_bytes", "get_backend", "kernel_times", "lazy_backend", "lean_kernel", "peel_bytes",
+    "scratch_bytes", "support_bytes", "support_kernels", "support_scratch_bytes", "tasks_a_worker", "unusable",
+]  # fmt: skip

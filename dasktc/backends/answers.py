@@ -32,9 +32,9 @@ class ArrayAnswers:
 
     def place(self, numbers: Array, order: Array) -> Array:
         """Permute numbers to dense ids: `order` has the dense id of each."""
-        placed = self.array.empty_like(numbers)
-        placed[order] = numbers
-        return placed
+        permuted_numbers = self.array.empty_like(numbers)
+        permuted_numbers[order] = numbers
+        return permuted_numbers
 
 
 def degrees_of(outward: Array, inward: Array) -> Array:

@@ -51,8 +51,8 @@ class SmallKeys:
 
     def count(self) -> BitCount:
         """Count the graph's triangles."""
-        counted: BitCount = self.matrix.count(self)
-        return counted
+        bits: BitCount = self.matrix.count(self)
+        return bits
 
 
 class BitCount(NamedTuple):
@@ -79,12 +79,7 @@ class BitCount(NamedTuple):
 def worthwhile(vertices: int, edges: int) -> bool:
     """Whether a bit matrix is faster for a graph with these numbers of ids and raw edges.
 
-    Parameters
-    ----------
-    vertices : int
-        Rows of the matrix, including ids without an edge.
-    edges : int
-        Raw edges, at least as many as there are distinct ones.
+    The ids include those without an edge; there are at least as many raw edges as distinct ones.
     """
     return vertices <= MOST_VERTICES and edges * (words_of(vertices) // 2) <= MOST_WORDS
 

@@ -14,18 +14,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 __all__ = [
-    "WORD",
-    "ArrayFacts",
-    "ColumnFacts",
-    "Hash",
-    "RowFacts",
-    "VertexFacts",
-]
+    "WORD", "ArrayFacts", "ColumnFacts", "Hash", "RowFacts", "VertexFacts",
+]  # fmt: skip
 
 Array = Any
 WORD = 1 << 64
-CHUNK = 1 << 24
-"""Elements for which array arithmetic makes temporary arrays at a time."""
 
 
 class Hash(NamedTuple):
@@ -134,12 +127,14 @@ class ArrayFacts:
     ----------
     xp : module
         The array module, of arrays that are on a device.
+    chunk : int
+        Elements for which temporary arrays are made at a time.
     """
 
     step = 1 << 62  # one call for all
 
-    def __init__(self, xp: ModuleType) -> None:
-        self.xp = xp
+    def __init__(self, xp: ModuleType, chunk: int = 1 << 24) -> None:
+        self.xp, self.chunk = xp, chunk
 
     def facts_of_file(self, read: Callable[[None], Array], by: Hash) -> tuple[Array, ColumnFacts]:
         """Read columns with `read`, and return them with their facts."""
@@ -149,9 +144,9 @@ class ArrayFacts:
     def column_facts(self, columns: Array, by: Hash) -> ColumnFacts:
         """Facts of consecutive columns, or of any other ids, an array of int32."""
         descents = total = 0
-        for first in range(0, len(columns), CHUNK):
-            part = columns[first : first + CHUNK]
-            close = columns[max(0, first - 1) : first + CHUNK]
+        for first in range(0, len(columns), self.chunk):
+            part = columns[first : first + self.chunk]
+            close = columns[max(0, first - 1) : first + self.chunk]
             descents += int((close[1:] <= close[:-1]).sum())
             total += _sum(self._hashes(part.view("uint32"), by))
         return ColumnFacts(descents, total % WORD)
@@ -184,8 +179,8 @@ class ArrayFacts:
             Id of the first column less that of the first row; None: columns may be above their rows.
         """
         facts = [0, 0, 0, 0, 0]
-        for start in range(first, end, CHUNK):
-            stop = min(end, start + CHUNK)
+        for start in range(first, end, self.chunk):
+            stop = min(end, start + self.chunk)
             begins, ends = offsets[start:stop], offsets[start + 1 : stop + 1]
             wrong = int(((begins < 0) | (begins > ends) | (ends > len(columns))).sum())
             facts[0] += wrong
@@ -215,32 +210,27 @@ class ArrayFacts:
             Of the numbers of rows and of columns.
         """
         total = 0
-        for first in range(0, len(columns), CHUNK):
-            part = columns[first : first + CHUNK]
+        for first in range(0, len(columns), self.chunk):
+            part = columns[first : first + self.chunk]
             row = offsets.searchsorted(self.xp.arange(first, first + len(part), dtype="int64"), side="right") - 1
             words = part.view("uint32").astype("uint64") * self.xp.uint64(column.scale) + self._hashes(row, rows)
             total += _sum(self._mixed(words + self.xp.uint64(column.start)))
         return total % WORD
 
-    def vertex_facts(
-        self,
-        order: Array,
-        outward: Array,
-        inward: Array,
-        first: int,
-        by: Hash,
-    ) -> VertexFacts:
+    def vertex_facts(self, order: Array, outward: Array, inward: Array, first: int, by: Hash) -> VertexFacts:
         """Facts of entries of vertex vectors, int32 and not negative, from vertex `first` on."""
         totals, wedges = [0, 0, 0, 0], 0
-        for start in range(0, len(order), CHUNK):
-            dense, out, into = (vector[start : start + CHUNK] for vector in (order, outward, inward))
+        for start in range(0, len(order), self.chunk):
+            dense, out_degree, in_degree = (vector[start : start + self.chunk] for vector in (order, outward, inward))
             ids = self._hashes(self.xp.arange(first + start, first + start + len(dense), dtype="int64"), by)
-            for place, words in enumerate((out.astype("uint64") * ids, into.astype("uint64") * ids)):
+            for place, words in enumerate((out_degree.astype("uint64") * ids, in_degree.astype("uint64") * ids)):
                 totals[place] += _sum(words)
             totals[2] += _sum(self._hashes(dense, by))
             totals[3] += _sum(ids)
-            out, into = out.astype("int64"), into.astype("int64")
-            wedges += (int((into * (out >> 20)).sum()) << 20) + int((into * (out & ((1 << 20) - 1))).sum())
+            out_degree, in_degree = out_degree.astype("int64"), in_degree.astype("int64")
+            wedges += (int((in_degree * (out_degree >> 20)).sum()) << 20) + int(
+                (in_degree * (out_degree & ((1 << 20) - 1))).sum()
+            )
         return VertexFacts.add_up([VertexFacts(totals[0], totals[1], totals[2], totals[3], wedges)])
 
     def _hashes(self, numbers: Array, by: Hash) -> Array:

@@ -14,10 +14,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 from dasktc.backends import heap
 
-__all__ = ["nothing_sent", "one_call", "until_the_call_ends"]
+__all__ = ["dask_worker", "nothing_sent", "one_call", "until_the_call_ends"]
 
 
 class _Here(threading.local):
@@ -34,11 +35,8 @@ _here = _Here()
 def one_call(on_worker: bool = False) -> Iterator[None]:
     """Allocate device memory from the pool, if the backend that has one is loaded, or as soon as it is loaded.
 
-    Parameters
-    ----------
-    on_worker : bool
-        The call is one of many of a count: memory that the pool does not need returns to the device when no other call
-        has begun for a while, instead of at the end of the call.
+    With `on_worker` the call is one of many of a count: memory that the pool does not need returns to the device when
+    no other call has begun for a while, instead of at the end of the call.
     """
     _here.depth += 1
     if _here.depth == 1:
@@ -64,13 +62,22 @@ def nothing_sent() -> AbstractContextManager[None]:
     return block
 
 
+def dask_worker() -> Any:
+    """The Dask worker whose task, or question of a client, this thread runs; else None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
 def until_the_call_ends(begin: Callable[[], Callable[[], None]]) -> None:
     """Begin something that lasts until the outermost call of this thread ends; do nothing outside of calls.
 
-    Parameters
-    ----------
-    begin : callable () -> callable ()
-        Returns the function that undoes it. Not called where something has already begun.
+    `begin` returns the function that undoes it. It is not called where something has already begun.
     """
     if _here.depth and _here.undo is None:
         _here.undo = begin()

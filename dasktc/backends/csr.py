@@ -100,8 +100,8 @@ class OrientedCSR:
         return self._ids(columns, self.column_first)
 
     def _ids(self, numbers: Array, first: int) -> Array:
-        wide = numbers.astype("int64")
-        return wide * self.stride + first if self.members is None else self.members.take(wide).astype("int64")
+        places = numbers.astype("int64")
+        return places * self.stride + first if self.members is None else self.members.take(places).astype("int64")
 
     @property
     def rows(self) -> int:
@@ -114,13 +114,7 @@ class OrientedCSR:
         return len(self.columns)
 
     def edge_range(self, begin: int, end: int) -> OrientedCSR:
-        """The block with edges begin to end - 1 alone, and all rows, most of them empty.
-
-        Parameters
-        ----------
-        begin, end : int
-            Positions in `columns`, 0 <= begin <= end <= edges.
-        """
+        """The block with edges begin to end - 1 alone, 0 <= begin <= end <= edges, and all rows, most of them empty."""
         offsets = self.offsets.clip(begin, end)
         offsets -= begin
         return replace(self, offsets=offsets, columns=self.columns[begin:end])

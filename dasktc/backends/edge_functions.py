@@ -181,8 +181,8 @@ def _jenkins(xp: ModuleType, a: Array) -> Array:
     """Overwrite `a` (uint32) with Bob Jenkins' integer hash of it, and return it."""
     shifted = xp.empty_like(a)
 
-    def mixed(combine: Any, constant: int, merge: Any, shift: Any, by: int) -> None:
-        shift(a, xp.uint32(by), out=shifted)
+    def mixed(combine: Any, constant: int, merge: Any, shift: Any, bits: int) -> None:
+        shift(a, xp.uint32(bits), out=shifted)
         combine(a, xp.uint32(constant), out=a)
         merge(a, shifted, out=a)
 

@@ -34,13 +34,7 @@ class Colours(NamedTuple):
 def colours_of(ids: Array, colours: Colours, xp: ModuleType) -> Array:
     """Colour of each id: `number` times the upper half of splitmix64, as an array of uint64.
 
-    Parameters
-    ----------
-    ids : array of integers
-        An id has one colour, whether it stands in 32 bits or in 64.
-    colours : Colours
-    xp : module
-        numpy or cupy, whose array the ids are.
+    An id has one colour, whether it stands in 32 bits or in 64. `xp` is numpy or cupy, whose array the ids are.
     """
     x = ids.astype("int64").view("uint64")
     x += xp.uint64(colours.key)

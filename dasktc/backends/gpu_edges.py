@@ -22,12 +22,9 @@ def no_gpu() -> str | None:
 
 
 def make_on_host(part: Any) -> tuple[Array, Array] | None:
-    """Make the edges of a generated part on the GPU, and copy them to the host.
+    """Make the edges of a generated part on the GPU, and copy them to the host: int32, or int64 where ids need that.
 
-    Returns
-    -------
-    source, target : numpy.ndarray of int32, or int64 where ids need that
-        None for a part that is not generated, or whose recipe has no kernel.
+    None for a part that is not generated, or whose recipe has no kernel.
     """
     recipe = getattr(part, "recipe", None)
     ends = None if recipe is None else made(cuda_module().device(), recipe, part.first, part.last)

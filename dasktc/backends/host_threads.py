@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends.calls import dask_worker
 from dasktc.backends.csr import Array
 
 __all__ = ["SLAB", "allowed_threads", "in_threads", "read_bytes"]
@@ -24,7 +24,7 @@ QUOTA = "/sys/fs/cgroup/cpu.max"
 
 def allowed_threads() -> int:
     """Number of cores that this process may use, by affinity and container quota; 1 within a task of a Dask worker."""
-    if _in_dask_task():
+    if dask_worker() is not None:
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -32,18 +32,6 @@ def allowed_threads() -> int:
         quota, period = map(int, file.read().split())
         cores = min(cores, -(-quota // period))
     return max(1, cores)
-
-
-def _in_dask_task() -> bool:
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
 
 
 def in_threads(function: Callable[[int], Any], size: int, step: int | None = None) -> list[Any]:

@@ -21,13 +21,7 @@ HUB_BYTES = 4
 def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int | None = None) -> int:
     """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most HUB_BYTES per index edge.
 
-    Parameters
-    ----------
-    index_edges, stream_rows : int
-    lower : bool
-        Whether the blocks are lower triangles; others have no hubs.
-    most : int, optional
-        Default: that of `hub` on a GPU.
+    Blocks that are no lower triangles have none. There are at most `most`, by default as many as `hub` has on a GPU.
     """
     most = macros("hub")["BITMAP"] if most is None else most
     return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
@@ -98,7 +92,7 @@ class Rule(NamedTuple):
 
     def fits(self, facts: Facts) -> bool:
         """Whether every fact is within its range."""
-        return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
+        return all(minimum <= getattr(facts, name) <= maximum for name, (minimum, maximum) in self.within.items())
 
 
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, 64)}

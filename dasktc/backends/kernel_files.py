@@ -24,10 +24,7 @@ DEFAULT = re.compile(r"^#ifndef (\w+)\n#define \1 (\d+)", re.MULTILINE)
 def folder() -> Path:
     """Find the folder of the kernels: inside the package when installed, beside it in a checkout.
 
-    Raises
-    ------
-    FileNotFoundError
-        They are in neither place.
+    Where they are in neither place, it raises FileNotFoundError.
     """
     package = Path(__file__).parents[1]
     places = (package / "kernels", package.parent / "kernels")
@@ -43,10 +40,7 @@ def folder() -> Path:
 def texts(kernel: str) -> list[str]:
     """Read what a kernel is compiled from: its preludes, and its own file.
 
-    Parameters
-    ----------
-    kernel : str
-        Name of a file in the kernels' folder, or a path, without its suffix.
+    A kernel is named by its file in the kernels' folder, or by a path, without its suffix.
     """
     text = _text(f"{kernel}.cu")
     preludes = MORE.search(text)

@@ -70,8 +70,8 @@ def _in_one_call(on_worker: bool, function: Callable[P, T], *args: P.args, **kwa
 
 def _said(error: Exception) -> DasktcError:
     text = " ".join(str(error).split()) or type(error).__name__
-    asked = ASKED.search(text)
-    needed = asked.group(1).rstrip(".,") if asked else "what was asked for"
+    request = ASKED.search(text)
+    needed = request.group(1).rstrip(".,") if request else "what was asked for"
     # From CuPy, RMM or CUDA, and not from NumPy or Arrow.
     is_told = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
     if device := "dasktc.backends.cuda.memory" in sys.modules and bool(is_told):

@@ -19,14 +19,7 @@ OUTSIDE = -1
 
 @dataclass(frozen=True)
 class ArrayPartEdges:
-    """Functions of an array module on the edges of parts; implements `protocol.PartEdges`.
-
-    Attributes
-    ----------
-    array : module
-    chunk : int
-        `Backend.chunk`.
-    """
+    """Functions of an array module on edges of parts, `Backend.chunk` at a time; implements `protocol.PartEdges`."""
 
     array: ModuleType
     chunk: int
@@ -61,21 +54,21 @@ class ArrayPartEdges:
         degrees = [xp.zeros(len(roles), dtype="uint64") for _ in range(2)]  # CuPy's add.at has no int64
         for u, v in self._ends(keys, shift):
             tails = roles.take(u)
-            inside = (tails & TAIL != 0) & (roles.take(v) & HEAD != 0)
-            xp.add.at(degrees[0], v[inside & (tails & LOCAL != 0)], xp.uint64(1))  # NumPy is slow with a plain 1
-            xp.add.at(degrees[1], u[inside], xp.uint64(1))
+            is_inside = (tails & TAIL != 0) & (roles.take(v) & HEAD != 0)
+            xp.add.at(degrees[0], v[is_inside & (tails & LOCAL != 0)], xp.uint64(1))  # NumPy is slow with a plain 1
+            xp.add.at(degrees[1], u[is_inside], xp.uint64(1))
         inward, outward = (degree.view("int64") for degree in degrees)
         return inward, outward
 
     def numbered(self, keys: Array, shift: int, number: Array) -> Array:
         """Keys of a part's edges over the numbers of their ends."""
-        numbered = [keys[:0]]
+        renumbered_keys = [keys[:0]]
         for u, v in self._ends(keys, shift):
             tails, heads = number.take(u).astype("int64"), number.take(v)
-            inside = (tails != OUTSIDE) & (heads >= 0)
-            tails = tails[inside]
-            numbered.append(self.array.maximum(tails, -2 - tails) << shift | heads[inside])
-        return self.array.concatenate(numbered)
+            is_inside = (tails != OUTSIDE) & (heads >= 0)
+            tails = tails[is_inside]
+            renumbered_keys.append(self.array.maximum(tails, -2 - tails) << shift | heads[is_inside])
+        return self.array.concatenate(renumbered_keys)
 
     def columns(self, keys: Array, shift: int, first: int, wanted: Array, size: int) -> Array:
         """Columns of the keys whose row, counted from `first`, is wanted."""

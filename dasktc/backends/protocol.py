@@ -23,21 +23,9 @@ if TYPE_CHECKING:
     from dasktc.backends.edge_functions import Recipe
 
 __all__ = [
-    "BACKENDS",
-    "ON_DEVICE",
-    "PARTITION_EDGES",
-    "Backend",
-    "BlockFacts",
-    "Buckets",
-    "Edges",
-    "GraphBounds",
-    "PartEdges",
-    "Peel",
-    "Peeled",
-    "TaskSize",
-    "TextIds",
-    "Totals",
-]
+    "BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "BlockFacts", "Buckets", "Edges", "GraphBounds", "PartEdges",
+    "Peel", "Peeled", "TaskSize", "TextIds", "Totals",
+]  # fmt: skip
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)

@@ -11,16 +11,9 @@ from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.registry import KERNELS
 
 __all__ = [
-    "core_bytes",
-    "kernel_times",
-    "lean_kernel",
-    "peel_bytes",
-    "scratch_bytes",
-    "support_bytes",
-    "support_kernels",
-    "support_scratch_bytes",
-    "tasks_a_worker",
-]
+    "core_bytes", "kernel_times", "lean_kernel", "peel_bytes", "scratch_bytes", "support_bytes", "support_kernels",
+    "support_scratch_bytes", "tasks_a_worker",
+]  # fmt: skip
 
 VISIT_BYTES = {"cpu": visit_bytes, "cuda": device_visit_bytes}
 """Bytes that the visits of a task's triangles allocate, from edges and columns."""
@@ -41,12 +34,9 @@ def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | Non
 
 
 def support_kernels(name: str, kernel: str) -> list[str]:
-    """Kernels that compute triangles by edge and by vertex themselves, for a count by the given kernel.
+    """Kernels that compute triangles by edge and by vertex themselves, for a count by the given kernel; perhaps none.
 
-    Returns
-    -------
-    list of str
-        That kernel first, if it computes them; then the default, and kernels that need little memory. May be empty.
+    That kernel comes first, if it computes them; then the default, and kernels that need little memory.
     """
     entries = KERNELS[name]
     names = [kernel, next(iter(entries)), *(each for each, entry in entries.items() if entry.lean)]
@@ -62,13 +52,7 @@ def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBoun
 def support_bytes(name: str, edges: int, columns: int) -> int:
     """Upper bound of the bytes that `Backend.support` and `add_ends` allocate for a task; needs no GPU.
 
-    Parameters
-    ----------
-    name : str
-    edges : int
-        Edges of all the task's blocks, each block once.
-    columns : int
-        Columns of the table.
+    It depends on the edges of all the task's blocks, each block once, and on the columns of the table.
     """
     return VISIT_BYTES[name](edges, columns)
 

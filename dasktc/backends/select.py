@@ -16,10 +16,7 @@ __all__ = ["cuda_module", "get_backend", "lazy_backend", "unusable"]
 def get_backend(name: str) -> Backend:
     """Import the named backend, once per process.
 
-    Raises
-    ------
-    InputError
-        No backend has that name, or this process cannot use it.
+    A name that no backend has, and a backend that this process cannot use, are refused (InputError).
     """
     if name == "cpu":
         numba = _numba()
@@ -53,10 +50,7 @@ def _numba() -> Any:
 def cuda_module() -> Any:
     """Import `dasktc.backends.cuda.backend`, which only this function does.
 
-    Raises
-    ------
-    InputError
-        CuPy is missing or damaged.
+    Where CuPy is missing or damaged, it raises InputError.
     """
     from dasktc.backends.cuda import backend
 

@@ -19,8 +19,6 @@ __all__ = ["MULTIPLIERS", "STEP", "Strata", "wedges_of"]
 STEP = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """Multipliers of splitmix64 (Steele, Lea and Flood, OOPSLA 2014, doi:10.1145/2660193.2660195)."""
-CHUNK = 1 << 22
-"""Rows whose wedges are summed in one step."""
 
 
 class Strata(NamedTuple):
@@ -47,22 +45,16 @@ class Strata(NamedTuple):
     one: bool
 
 
-def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType) -> int:
+def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType, chunk: int = 1 << 22) -> int:
     """Exact number of wedges of a block triple: one factor is split so that no partial sum can exceed 64 bits.
 
     Where edges point to higher degrees a row has at most √(2E) entries; in another order it may have all vertices.
-
-    Parameters
-    ----------
-    index, table : OrientedCSR
-    one : bool
-        Index and table are one block.
-    xp : module
-        numpy or cupy, whose arrays the blocks are.
+    `one` says that index and table are one block. `xp` is numpy or cupy, whose arrays the blocks are; it sums the
+    wedges of `chunk` rows in one step.
     """
     wedges = 0
-    for row in range(0, index.rows, CHUNK):
-        lengths = xp.diff(index.offsets[row : row + CHUNK + 1])
-        factors = lengths - 1 if one else xp.diff(table.offsets[row : row + CHUNK + 1])[: len(lengths)]
+    for row in range(0, index.rows, chunk):
+        lengths = xp.diff(index.offsets[row : row + chunk + 1])
+        factors = lengths - 1 if one else xp.diff(table.offsets[row : row + chunk + 1])[: len(lengths)]
         wedges += (int((lengths * (factors >> 20)).sum()) << 20) + int((lengths * (factors & ((1 << 20) - 1))).sum())
     return wedges >> one

@@ -63,9 +63,9 @@ def _of_list(task: BlockTask, weights: Array, name: str, kernel: str) -> tuple[l
     _, triangles, wedges = backend.support(task, kernel)
     sums = {id(block): xp.zeros(block.edges, dtype="float64") for block in blocks}
     if triangles:
-        listed = backend.listing(task, triangles).astype("int64")
-        u, v, w = (xp.ascontiguousarray(listed[:, corner]) for corner in range(3))
-        del listed
+        corners = backend.listing(task, triangles).astype("int64")
+        u, v, w = (xp.ascontiguousarray(corners[:, corner]) for corner in range(3))
+        del corners
         ids = task.index.row_ids(u), task.index.column_ids(v), task.table.column_ids(w)
         edges = (task.index, u, v, ids[2]), (task.table, u, w, ids[1]), (task.stream, v, w, ids[0])
         for block, rows, columns, opposite in edges:

@@ -94,13 +94,7 @@ RECORD: dict[str, Callable[[Any], bool]] = {
 
 
 def fingerprint(graph: CountingContext) -> What:
-    """Fingerprint a graph's count: equal only for the same edges, blocks, plan, kernel and version.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Fingerprint a graph's count, ready for JSON: equal only for the same edges, blocks, plan, kernel and version."""
     executor, plan, backend = graph.executor, graph.plan, graph.options.chosen_backend
     places = sorted(graph.blocks)
     digests = executor.gather([executor.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
@@ -147,13 +141,7 @@ class Checkpoint:
                 raise _damaged(path, f"task {line['task']} is there twice, with different counts")
 
     def add(self, record: Record) -> None:
-        """Append a record with one write; it is on the disk within a second.
-
-        Raises
-        ------
-        DasktcError
-            The operating system refused.
-        """
+        """Append a record with one write, on the disk within a second; DasktcError where the system refuses."""
         self.records[record.job] = record
         line = {"task": _name(record.job), "count": list(record.count), "worker": record.worker}
         with _said_in_one_line(self._path):
@@ -165,23 +153,11 @@ class Checkpoint:
 
 @contextmanager
 def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Iterator[Checkpoint]:
-    """Open the checkpoint in a folder, or begin one.
+    """Open the checkpoint in a folder, which is made if it does not exist, or begin one.
 
-    Parameters
-    ----------
-    folder : path
-        Made if it does not exist.
-    what : dict
-        The count's fingerprint.
-    jobs : list of Job
-        The count's tasks.
-
-    Raises
-    ------
-    InputError
-        It belongs to another count; the error names the differences. Or another process writes to it.
-    DasktcError
-        The operating system refused.
+    `what` is the count's fingerprint, and `jobs` are its tasks. A checkpoint of another count is refused (InputError),
+    with the differences, and so is one to which another process writes. It raises DasktcError where the operating
+    system refuses.
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE
@@ -200,12 +176,7 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that cannot hold a checkpoint, before anything is read.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) a folder that cannot hold a checkpoint, before anything is read."""
     path = Path(path_text("checkpoint", folder)).absolute()
     if os.path.lexists(path) and not os.path.isdir(path):
         argument = option("checkpoint", os.fspath(folder))
@@ -224,10 +195,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     """Take from a checkpoint the choices that a new plan could make differently, because workers or memory differ now.
 
-    Returns
-    -------
-    Options
-        Partition, parts and splits default to those of the checkpoint, if there is one.
+    Partition, parts and splits default to those of the checkpoint, if there is one.
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE

@@ -26,12 +26,7 @@ MOST_NAMES = 40
 
 
 def pyplot() -> Any:
-    """Import matplotlib.pyplot, or raise a one-line error if it is missing.
-
-    Raises
-    ------
-    InputError
-    """
+    """Import matplotlib.pyplot, or raise a one-line InputError if it is missing."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

@@ -44,13 +44,7 @@ class Counted:
         self.by_edge: dict[Block, Any] | None = None
 
     def agree(self, triangles: int) -> int:
-        """Keep a new count of the graph's triangles; refuse one that differs from an earlier count.
-
-        Raises
-        ------
-        CountError
-            An earlier count found another number.
-        """
+        """Keep a new count of the graph's triangles; refuse (CountError) one that differs from an earlier count."""
         count = self.triangles
         if count is not None and count != triangles:
             raise CountError(

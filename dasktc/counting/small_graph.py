@@ -42,10 +42,7 @@ ONE = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, KERNEL, "cuda")
 def forced(options: Options) -> tuple[Options, bool]:
     """Return the options of a count and whether they request a bit matrix, for which `count_small` chooses the rest.
 
-    Raises
-    ------
-    InputError
-        They request something that a bit matrix does not support.
+    A request with something that a bit matrix does not support is refused (InputError).
     """
     if options.kernel != KERNEL:
         return options, False
@@ -97,26 +94,9 @@ def count_small(
     """Count a source's triangles as a bit matrix; return no result if the stages have to count.
 
     The stages count if an option prescribes how to (a kernel, a partition, an order, a budget, a checkpoint,
-    verification), if tasks run on workers, or if the source is not in memory or has too many vertices or edges.
-
-    Parameters
-    ----------
-    executor : Executor
-    source : Source
-    options : Options
-        With the backend chosen.
-    counting : CountOptions
-
-    Returns
-    -------
-    result : TriangleCount or None
-    source : Source
-        For the stages; columns already copied to the device stay there.
-
-    Raises
-    ------
-    CountError
-        A check failed: there is no result.
+    verification), if tasks run on workers, or if the source is not in memory or has too many vertices or edges. They
+    take the source that is returned: columns already copied to the device stay there. The options have the backend
+    chosen. If a check fails, there is no result but a CountError.
     """
     if not _open(executor, source, options, counting):
         return None, source

@@ -32,17 +32,8 @@ from dasktc.registry import KERNELS, unsorted_kernels
 from dasktc.wording import advice, plural
 
 __all__ = [
-    "Job",
-    "Record",
-    "add_up",
-    "check",
-    "count_jobs",
-    "in_halves",
-    "jobs",
-    "refuse_unless",
-    "task_of",
-    "verify_records",
-]
+    "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "refuse_unless", "task_of", "verify_records",
+]  # fmt: skip
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
@@ -145,24 +136,10 @@ def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
 
 
 def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> Iterator[T]:
-    """Call a function of a task; if memory runs out, halve the task, repeatedly.
+    """Call a function of a task, and yield its result; if memory runs out, halve the task, repeatedly.
 
-    Parameters
-    ----------
-    function : callable (BlockTask) -> object
-    task : BlockTask
-    job : Job
-        Name of the task, for errors.
-
-    Yields
-    ------
-    object
-        Result of the function for each part, one after another; none is kept.
-
-    Raises
-    ------
-    CountError
-        There is not enough memory for a single row.
+    The results of the parts come one after another, and none is kept. If there is not enough memory for a single row,
+    it raises CountError, with the job's name.
     """
     try:
         result = function(task)
@@ -198,13 +175,7 @@ def _rows(task: BlockTask) -> str:
 
 
 def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
-    """Make the counting task of a job from its three blocks.
-
-    Raises
-    ------
-    CountError
-        The blocks are not those of its triple.
-    """
+    """Make the counting task of a job from its three blocks; refuse (CountError) those of another triple."""
     places = tuple(block.place for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
@@ -215,19 +186,9 @@ def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCS
 
 
 def check(records: list[Record], plan: Plan, wedges: int) -> None:
-    """Refuse a count whose tasks did not handle every wedge exactly once.
+    """Refuse (CountError) a count whose tasks did not handle every wedge, Σ in(v)·out(v), exactly once.
 
-    Parameters
-    ----------
-    records : list of Record
-    plan : Plan
-    wedges : int
-        Σ in(v)·out(v) of the oriented graph.
-
-    Raises
-    ------
-    CountError
-        A task is missing or was counted twice, or the wedges differ.
+    A task is missing or was counted twice, or the wedges differ.
     """
     job_count = len({record.job for record in records})
     if not len(records) == job_count == plan.tasks:
@@ -274,25 +235,8 @@ def _sum(counts: list[TaskCount]) -> TaskCount:
 def verify_records(executor: Executor, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
     """Count a random share of the tasks again with another kernel, and compute their probes from row lengths.
 
-    Parameters
-    ----------
-    executor : Executor
-    blocks : dict of (i, j) to handle of OrientedCSR
-    records : list of Record, at least one
-    share : float
-        Between 0 and 1; at least one task is verified.
-    seed : int
-        Seed of the choice.
-
-    Returns
-    -------
-    int
-        Number of tasks verified.
-
-    Raises
-    ------
-    CountError
-        A task's triangles, wedges or probes differ; the error names its block triple.
+    The share is between 0 and 1, chosen with the seed; at least one task is verified. Return their number. If a task's
+    triangles, wedges or probes differ, it raises CountError, with the block triple's name.
     """
     sample = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in sample)

@@ -60,10 +60,8 @@ def timeline(records: list[Record]) -> Timeline:
     """Arrange the tasks of this run; tasks from a checkpoint have no times and are left out."""
     runs = sorted((r for r in records if not isnan(r.began)), key=lambda record: record.began)
     workers = sorted({record.worker for record in runs})
-    numbers, first = (
-        {worker: number for number, worker in enumerate(workers)},
-        runs[0].began if runs else 0.0,
-    )
+    numbers = {worker: number for number, worker in enumerate(workers)}
+    first = runs[0].began if runs else 0.0
     free: list[list[float]] = [[] for _ in workers]
     lanes = []
     for record in runs:

@@ -69,12 +69,7 @@ class AttachedExecutor(DaskExecutor):
 
 
 def futures_in(*objects: Any) -> list[Any]:
-    """Return the futures that objects hold, however deep, as pickling these objects meets them.
-
-    Parameters
-    ----------
-    *objects : object
-    """
+    """Return the futures that objects hold, however deep, as pickling these objects meets them."""
     from distributed import Future
 
     futures: dict[int, Any] = {}  # by identity: several may have the same key, and each is bound to a client

@@ -22,6 +22,7 @@ from threading import RLock
 from typing import Any
 
 from dasktc.backends import get_backend
+from dasktc.backends.calls import dask_worker
 from dasktc.backends.heap import DASK_TRIM, KEEPING
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import ClusterError, DasktcError, InputError
@@ -31,11 +32,11 @@ from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.place import Place
-from dasktc.executors.process.gpu_discovery import devices, least_free
+from dasktc.executors.process.gpu_discovery import devices, visible
 from dasktc.executors.process.paths import check_regular
 from dasktc.executors.process.shared_context import SharedContext
 from dasktc.executors.process.signals import held, loop_without_interrupts
-from dasktc.executors.process.tls import checked, greet, with_scheme
+from dasktc.executors.process.tls import checked, greet
 from dasktc.executors.process.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.executors.stores.claims import Claim, remove_abandoned
 from dasktc.executors.stores.work_dir import WorkDir, default_place
@@ -43,15 +44,9 @@ from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "CONNECT_SECONDS",
-    "active_client",
-    "check_client",
-    "connect",
-    "joined",
-    "started",
-    "threads_here",
+    "CONNECT_SECONDS", "active_client", "check_client", "connect", "joined", "started", "threads_here",
     "with_all_threads",
-]
+]  # fmt: skip
 
 log = logging.getLogger("dasktc")
 page_log = logging.getLogger("dasktc.page")
@@ -133,11 +128,7 @@ def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | 
 def threads_here(place: Place, backend: str) -> int:
     """Number of threads where everything runs in this process (1 where a GPU counts); 0 where workers run the calls.
 
-    Parameters
-    ----------
-    place : Place
-    backend : str
-        As the caller asked for it.
+    The backend is named as the caller asked for it.
     """
     if place.threads is None and (place.names or active_client() is not None):
         return 0
@@ -171,11 +162,7 @@ def _may_use_a_gpu() -> bool:
 
 @contextmanager
 def started(
-    workers: int | str,
-    backend: str,
-    security: Any = None,
-    default: bool = False,
-    protocol: str = "auto",
+    workers: int | str, backend: str, security: Any = None, default: bool = False, protocol: str = "auto"
 ) -> Iterator[Any]:
     """Start workers on this host, and yield a client of them; both are closed afterwards.
 
@@ -232,13 +219,7 @@ def active_client() -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse a client that cannot run tasks synchronously.
-
-    Raises
-    ------
-    InputError
-        It is not a client, or closed, or asynchronous.
-    """
+    """Refuse (InputError) what is no client, and one that is closed or asynchronous: none of them runs tasks for us."""
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
@@ -262,15 +243,11 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
 
 def _step_aside() -> None:
     """Inside a Dask task, secede for good: the tasks it waits for need its thread, and a prepared graph outlives it."""
-    if "distributed" not in sys.modules:
-        return
-    from distributed import get_worker, secede
+    if dask_worker() is not None:
+        from distributed import secede
 
-    try:
-        get_worker()
-        secede()
-    except (ValueError, KeyError):
-        pass  # not in a task, or it seceded before
+        with suppress(ValueError, KeyError):  # it seceded before, or runs no task
+            secede()
 
 
 @contextmanager
@@ -279,20 +256,8 @@ def joined(
 ) -> Iterator[Any]:
     """Connect to a running scheduler, by its address or by the file that it wrote, and yield the client.
 
-    Parameters
-    ----------
-    address, file : str or None
-        One of them.
-    security : distributed.Security, optional
-    default : bool
-        Make the client the active one of this process.
-
-    Raises
-    ------
-    InputError
-        The file is not a regular one, or the certificates are unusable.
-    ClusterError
-        The scheduler does not answer.
+    With `default` the client becomes the active one of this process. A file that is not a regular one, and certificates
+    that cannot be used, are refused (InputError). It raises ClusterError where the scheduler does not answer.
     """
     if file is not None:
         check_regular(option("scheduler_file", file), os.fspath(file))
@@ -301,7 +266,9 @@ def joined(
 
     place = str(address or file)[:200]
     try:
-        address = with_scheme(address or _address(file), security)
+        address = address or _address(file)
+        if security.require_encryption and "://" not in address:
+            address = f"tls://{address}"
         greet(address, security, CONNECT_SECONDS)
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
     except InputError:
@@ -415,12 +382,10 @@ def _refuse_failed(cluster: Any) -> None:
 def _pool(number: int | None) -> int | float:
     """Initial size of the workers' RMM pools, in bytes or as a share of the device, within what others leave free.
 
-    Raises
-    ------
-    ClusterError
-        Other programs leave so little that no worker starts.
+    Where other programs leave so little that no worker starts, it raises ClusterError.
     """
-    free = least_free(number)
+    sizes = [device["free_bytes"] for device in visible(number)]
+    free = min(sizes) if sizes and None not in sizes else None  # of the fullest GPU, where the driver says it
     if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
         raise ClusterError(
             f"a GPU has {format_size(free)} free, a worker takes {format_size(GPU_WORKER_BYTES)} before it holds any "

@@ -33,13 +33,7 @@ copyreg.pickle(_Registering, _by_name)  # a worker that receives an instance fir
 
 
 class Measured(metaclass=_Registering):
-    """A large value that stays on its worker, and small facts about it.
-
-    Parameters
-    ----------
-    value : object
-    facts : object
-    """
+    """A large value that stays on its worker, and small facts about it."""
 
     def __init__(self, value: Any, facts: Any) -> None:
         self.value, self.facts = value, facts

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import psutil
+
 from dasktc.backends import ON_DEVICE, get_backend, unusable
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -66,11 +68,6 @@ def memory_of(executor: Executor, budget: int | None = None, offers: Iterable[Of
         shares = [offer.free // threads[offer.address] for offer in offers if offer.free and offer.address in threads]
         if len(shares) == len(threads):
             return min(shares)
-    return min((budget or _fillable(limit)) // threads for limit, threads in executor.faults.memory_limits())
-
-
-def _fillable(limit: int) -> int:
-    """What Dask lets a worker fill; a worker without a limit has the host's memory."""
-    import psutil
-
-    return int(FILLABLE * (limit or psutil.virtual_memory().total))
+    total = psutil.virtual_memory().total  # for a worker without a limit
+    limits = executor.faults.memory_limits()
+    return min((budget or int(FILLABLE * (limit or total))) // threads for limit, threads in limits)

@@ -361,13 +361,8 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
 def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
     """Planned work of each block triple, in probes: the expected ones, and visits to index edges at their price.
 
-    An index edge is expected to have as many wedges as the stream block's mean row has entries.
-
-    Parameters
-    ----------
-    plan : Plan
-    sizes : Sizes
-        Sizes of the plan's blocks.
+    An index edge is expected to have as many wedges as the stream block's mean row has entries. The sizes are those of
+    the plan's blocks.
     """
     rates = RATES["cpu"]
     index, _, stream = plan.scheme.triples(plan.parts).T

@@ -20,14 +20,9 @@ from dasktc.options import format_size
 from dasktc.planning.rates import Rates, probes_of
 
 __all__ = [
-    "ROW_BYTES",
-    "Distribution",
-    "SourceSize",
-    "choose_distribution",
-    "pipeline_seconds",
-    "stage_seconds",
+    "ROW_BYTES", "Distribution", "SourceSize", "choose_distribution", "pipeline_seconds", "stage_seconds",
     "too_large_for_a_call",
-]
+]  # fmt: skip
 
 WAITS = 4
 """Number of times that the client waits for a number before it can submit the next stage."""
@@ -103,19 +98,8 @@ def choose_distribution(
 ) -> Distribution:
     """Choose the faster of one call and tasks, among those that fit.
 
-    Parameters
-    ----------
-    size : SourceSize or None
-        None where it is unknown.
-    workers : int
-        Concurrent calls on the cluster.
-    memory : int
-        Bytes that a call may take on a worker.
-    rates : Rates
-    backend : {"cpu", "cuda"}
-    ids : {"int", "text"}
-    threads : int
-        Threads of a worker, all of which one call has there.
+    The size is None where it is unknown; `workers` is the number of concurrent calls on the cluster, and `memory` what
+    a call may take on a worker, in bytes. One call has all the `threads` of a worker.
     """
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")
@@ -138,15 +122,7 @@ def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Liter
 
 
 def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, float]:
-    """Predict the seconds of each stage before counting.
-
-    Parameters
-    ----------
-    size : SourceSize
-    workers : int
-        Number of workers that share the work.
-    rates : Rates
-    """
+    """Predict the seconds of each stage before counting, whose work the workers share."""
     read_seconds, row_seconds = max(size.stored / rates.read, 0.2 * size.rows / rates.rows), size.rows / rates.rows
     sharing = rates.sharing if workers > 1 else 1.0
     return {"read": read_seconds / workers} | {
@@ -157,13 +133,7 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates) -> dict[str, flo
 def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:
     """Predict the seconds from a source to the number, on one worker (as one call) or on several (as tasks).
 
-    Parameters
-    ----------
-    size : SourceSize
-    workers : int
-    rates : Rates
-    threads : int
-        Threads of the worker, where there is one.
+    `threads` are those of the worker, where there is one.
     """
     edges = size.rows
     work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes

@@ -19,20 +19,9 @@ Scratch = Callable[[TaskSize], int]
 def task_bytes(
     scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: Scratch, shares: Numbers | None = None
 ) -> Numbers:
-    """Bytes held by a task of each triple: each of its blocks once, and scratch.
+    """Bytes held by a task of each triple, int64: each of its blocks once, and scratch.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    parts, splits : int
-    sizes : Sizes
-    scratch : callable (TaskSize) -> int
-    shares : array of int64, shape (triples,), optional
-        How many times each triple's splits are scheduled; None: once.
-
-    Returns
-    -------
-    array of int64, shape (triples,)
+    `shares`, int64, says how many times each triple's splits are scheduled; None: once.
     """
     triples = scheme.triples(parts)
     edges, widths = sizes.edges.ravel(), np.maximum(sizes.rows, sizes.columns).ravel()

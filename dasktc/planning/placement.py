@@ -24,17 +24,8 @@ if TYPE_CHECKING:
     from dasktc.planning.schemes import Block, Sizes
 
 __all__ = [
-    "NOWHERE",
-    "ONE_PARTITION",
-    "ReplicaCache",
-    "Shares",
-    "Where",
-    "builders",
-    "homes",
-    "needed",
-    "numbered",
-    "shares",
-]
+    "NOWHERE", "ONE_PARTITION", "ReplicaCache", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares",
+]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Where = Mapping[tuple[int, int], str]
@@ -116,13 +107,7 @@ def numbered(plan: Plan) -> tuple[list[Block], Array]:
 def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
     """Choose the worker that should build each block; empty where there are fewer than two workers.
 
-    Parameters
-    ----------
-    plan : Plan
-    sizes : Sizes
-        Sizes of the plan's blocks.
-    worker_threads : sequence of str
-        Name of the worker that each thread belongs to.
+    The sizes are those of the plan's blocks; `worker_threads` has the name of the worker of each thread.
     """
     if len(set(worker_threads)) < 2:
         return NOWHERE
@@ -137,10 +122,6 @@ class Shares:
     """The remaining tasks of each worker's share.
 
     A worker takes its own tasks in order; then it takes the last task of the share with most left.
-
-    Parameters
-    ----------
-    tasks_of : mapping of worker to iterable of int
     """
 
     def __init__(self, tasks_of: Mapping[Any, Iterable[int]]) -> None:

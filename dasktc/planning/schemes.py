@@ -33,23 +33,9 @@ import numpy as np
 from dasktc.registry import SCHEMES
 
 __all__ = [
-    "BYTES_PER_EDGE",
-    "BYTES_PER_MEMBER",
-    "BYTES_PER_ROW",
-    "BY_RANGES",
-    "BY_REMAINDER",
-    "OWN",
-    "WITH_PROXIES",
-    "Block",
-    "Cut",
-    "Dealing",
-    "Numbers",
-    "Scheme",
-    "Sizes",
-    "Triple",
-    "considered",
-    "scheme_of",
-]
+    "BYTES_PER_EDGE", "BYTES_PER_MEMBER", "BYTES_PER_ROW", "BY_RANGES", "BY_REMAINDER", "OWN", "WITH_PROXIES", "Block",
+    "Cut", "Dealing", "Numbers", "Scheme", "Sizes", "Triple", "considered", "scheme_of",
+]  # fmt: skip
 
 Block = tuple[int, int]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]

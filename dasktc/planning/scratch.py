@@ -83,16 +83,8 @@ def is_cut(
     """Whether a graph of this size is counted in several blocks or splits (n or m above 1), before its order is known.
 
     All edges as one block are of the same size in every order, and so is the answer; where the graph does not fit as
-    one block, n is above 1 whatever the sizes of the blocks.
-
-    Parameters
-    ----------
-    options : Options
-        With the kernel chosen, and the order of the uncut graph.
-    vertices, edges : int
-    limits : Limits
-    memory_per_call, planned_for : int and str, optional
-        As for `plan_count`.
+    one block, n is above 1 whatever the sizes of the blocks. The options have the kernel chosen, and the order of the
+    uncut graph; `memory_per_call` and `planned_for` are as for `plan_count`.
     """
     plan, _, _ = plan_count(
         options,

@@ -17,17 +17,9 @@ text took 0.5 to 1.1 s and 9.1 MB of Parquet 0.35 to 1.0; Kronecker 22 on an H20
 
 
 def sooner_on_the_cpu(nbytes: int | None) -> str | None:
-    """Return why `auto` takes the CPU for files of `nbytes` bytes; None where it does not.
+    """Return why `auto` takes the CPU for files of so many bytes (None: of unknown size); None where it does not.
 
-    Parameters
-    ----------
-    nbytes : int or None
-        None where the size is unknown.
-
-    Returns
-    -------
-    str or None
-        None where a GPU is faster, or its libraries are already loaded or not installed.
+    It does not where a GPU is faster, or its libraries are already loaded or not installed.
     """
     if nbytes is None or "cudf" in sys.modules or not all(map(find_spec, ("cupy", "cudf"))):
         return None

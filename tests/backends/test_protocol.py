@@ -8,7 +8,6 @@ import pytest
 
 from dasktc.backends import get_backend, protocol
 from dasktc.backends.cpu import radix
-from dasktc.backends.cpu.buckets import dealt
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from tests.support.emulation import cuda as emulated_cuda
@@ -19,7 +18,7 @@ both = pytest.mark.parametrize("name", ["cpu", pytest.param("cuda", marks=needs_
 
 def buckets_of(name, arrays, bound):
     if name == "cpu":
-        return dealt(arrays, bound, (0, bound))
+        return radix.dealt(arrays, bound, (0, bound), batch=1000)
     return DeviceBuckets(arrays, bound, DeviceEdges(HostDevice(False)))
 
 
@@ -51,8 +50,7 @@ def types():
 
 @both
 @pytest.mark.parametrize("size", [0, 100, 20_000])
-def test_buckets_are_sorted_as_they_are_taken(name, size, monkeypatch):
-    monkeypatch.setattr(radix, "BATCH", 1000)
+def test_buckets_are_sorted_as_they_are_taken(name, size):
     keys = np.random.default_rng(size).integers(0, 1 << 18, size)
     keys = np.sort(keys[keys >> 9 > (keys & 511)])
     arrays = np.array_split(np.random.default_rng(1).permutation(keys), 3)

@@ -16,7 +16,7 @@ import pytest
 from msgspec import inspect
 
 import dasktc
-from dasktc.backends import block_facts, get_backend, host_threads
+from dasktc.backends import get_backend, host_threads
 from dasktc.backends.block_facts import ArrayFacts, Hash
 from dasktc.errors import InputError
 from dasktc.options import Method, RunOptions
@@ -333,9 +333,8 @@ def block_of(rng, rows, columns):
 
 
 @pytest.mark.parametrize("chunk", [5, 1 << 24])
-def test_compiled_facts_are_those_of_array_arithmetic(monkeypatch, chunk):
-    monkeypatch.setattr(block_facts, "CHUNK", chunk)
-    rng, cpu, arrays, by = np.random.default_rng(3), get_backend("cpu").block_facts, ArrayFacts(np), Hash.draw()
+def test_compiled_facts_are_those_of_array_arithmetic(chunk):
+    rng, cpu, arrays, by = np.random.default_rng(3), get_backend("cpu").block_facts, ArrayFacts(np, chunk), Hash.draw()
     for number in range(30):
         offsets, columns = block_of(rng, int(rng.integers(1, 30)), int(rng.integers(1, 30)))
         if number % 3 == 1 and len(columns):

@@ -481,16 +481,15 @@ def test_keys_of_all_blocks_fit_63_bits(families, loose, sort_rows):
 
 
 @pytest.mark.parametrize("vertices", range(1, 14))
-def test_wedges_of_vertices_in_several_passes(monkeypatch, vertices):
+def test_wedges_of_vertices_in_several_passes(vertices):
     """The last pass may have a single vertex."""
-    monkeypatch.setattr(wedge_sample, "CHUNK", 4)
     inward, outward = np.arange(1, vertices + 1), np.arange(vertices) % 3 + 2
     assert orient.wedges_of(inward, outward, 4) == sum(map(mul, inward.tolist(), outward.tolist()))
     index, table = (
         OrientedCSR(np.cumsum([0, *lengths]), np.zeros(lengths.sum(), "int32")) for lengths in (inward, outward)
     )
-    assert wedge_sample.wedges_of(index, table, False, np) == orient.wedges_of(inward, outward)
-    assert wedge_sample.wedges_of(table, table, True, np) == sum(comb(length, 2) for length in outward.tolist())
+    assert wedge_sample.wedges_of(index, table, False, np, 4) == orient.wedges_of(inward, outward)
+    assert wedge_sample.wedges_of(table, table, True, np, 4) == sum(comb(length, 2) for length in outward.tolist())
 
 
 def test_pairs_of_neighbours_past_63_bits():

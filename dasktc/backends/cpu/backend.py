@@ -17,18 +17,7 @@ import pandas as pd
 from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
-from dasktc.backends.cpu import (
-    batches,
-    buckets,
-    cliques,
-    edges,
-    hub_tables,
-    probes,
-    radix,
-    text,
-    visit,
-    wedges,
-)
+from dasktc.backends.cpu import batches, cliques, edges, hub_tables, probes, radix, text, visit, wedges
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.jit import Kernel
@@ -63,10 +52,7 @@ def _warm() -> int:
 def count(task: BlockTask, kernel: str) -> TaskCount:
     """Evaluate one block triple with a kernel; `seconds` is CPU time of this thread, compiling excluded.
 
-    Raises
-    ------
-    InputError
-        No kernel has that name.
+    A kernel that does not exist is refused (InputError).
     """
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
@@ -145,7 +131,7 @@ BACKEND = Backend(
     lookup=_lookup,
     sort=sort,
     merge=radix.merge,
-    dealt=buckets.dealt,
+    dealt=radix.dealt,
     count=count,
     expected_probes=expected_probes,
     support=_support,

@@ -25,36 +25,30 @@ START = -1
 
 
 def batches(task: BlockTask, size: int) -> Iterator[Places]:
-    """Yield every triangle of a task once; the arrays are overwritten by the next batch.
+    """Yield every triangle of a task once, in batches; the last may be empty, and the arrays are used again for each.
 
-    Parameters
-    ----------
-    task : BlockTask
-    size : int
-        Most triangles of a batch; at least the longest row of the stream block is taken.
-
-    Yields
-    ------
-    Places
-        The last batch may be empty.
+    A batch has at most `size` triangles, or as many as the longest row of the stream block has entries, if these are
+    more.
     """
     forget()
     t = triple(task)
     room = max(size, longest_row(t.stream)) + 1  # where a batch is full, the last miss is noted behind it
     row, places = np.empty(room, np.int32), np.empty((3, room), np.int64)
-    marks, at = np.zeros(columns_end(task), np.int32), np.array([t.begin, START], np.int64)
-    while at[0] < t.end:
-        count, wedges = batch(t, at, marks, row, *places)
+    marks, cursor = np.zeros(columns_end(task), np.int32), np.array([t.begin, START], np.int64)
+    while cursor[0] < t.end:
+        count, wedges = batch(t, cursor, marks, row, *places)
         uv, uw, vw = places[:, :count]
         yield Places(row[:count], uv, uw, vw, int(wedges))
 
 
 @Kernel
-def batch(t: Triple, at: Int64s, marks: Int32s, rows: Int32s, uv: Int64s, uw: Int64s, vw: Int64s) -> tuple[int, int]:
-    """Write triangles from row at[0] and edge at[1] on; return their number, and the wedges of the rows that begin."""
+def batch(
+    t: Triple, cursor: Int64s, marks: Int32s, rows: Int32s, uv: Int64s, uw: Int64s, vw: Int64s
+) -> tuple[int, int]:
+    """Write triangles from a cursor (row, edge) on; return their number, and the wedges of the rows that begin."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns, end, room = t.stream, t.stream_columns, t.end, len(rows) - 1
-    count, wedges, u, p = 0, 0, at[0], at[1]
+    count, wedges, u, p = 0, 0, cursor[0], cursor[1]
     while u < end:
         first, last = table[u], table[u + 1]
         if p == START:
@@ -69,7 +63,7 @@ def batch(t: Triple, at: Int64s, marks: Int32s, rows: Int32s, uv: Int64s, uw: In
             v = index_columns[U(p)]
             row, row_end = stream[U(v)], stream[U(v) + U(1)]
             if count + row_end - row > room:
-                at[0], at[1] = u, p
+                cursor[0], cursor[1] = u, p
                 return count, wedges
             begin = count
             for q in range(U(row), U(row_end)):
@@ -82,5 +76,5 @@ def batch(t: Triple, at: Int64s, marks: Int32s, rows: Int32s, uv: Int64s, uw: In
         for r in range(U(first), U(last)):
             marks[U(table_columns[r])] = 0
         u, p = u + 1, START
-    at[0], at[1] = u, START
+    cursor[0], cursor[1] = u, START
     return count, wedges

@@ -49,9 +49,9 @@ def _rows(
     start: Word,
     width: int,
     stride: int,
-    behind: int,
+    column_lead: int,
 ) -> tuple[Any, Any, Any, Any, Any]:
-    wrong, descents, outside, above, total = 0, 0, 0, 0, U(0)
+    wrong, descents, outside, upper, total = 0, 0, 0, 0, U(0)
     for row in range(first, end):
         begin, stop = offsets[row], offsets[row + 1]
         if begin < 0 or begin > stop or stop > len(columns):
@@ -60,9 +60,9 @@ def _rows(
             if begin > 0:
                 descents += columns[begin] <= columns[begin - 1]
             outside += columns[begin] < 0 or columns[stop - 1] >= width
-            above += (row - columns[stop - 1]) * stride <= behind
+            upper += (row - columns[stop - 1]) * stride <= column_lead
             total += U(stop - begin) * _mixed(U(row) * scale + start)
-    return wrong, descents, outside, above, total
+    return wrong, descents, outside, upper, total
 
 
 @Kernel
@@ -83,13 +83,13 @@ def _vertices(
     high, low = np.int64(0), np.int64(0)
     for i in range(len(order)):
         of_id = _mixed(U(first + i) * scale + start)
-        out, into = np.int64(outward[i]), np.int64(inward[i])
-        sources += U(out) * of_id
-        targets += U(into) * of_id
+        out_degree, in_degree = np.int64(outward[i]), np.int64(inward[i])
+        sources += U(out_degree) * of_id
+        targets += U(in_degree) * of_id
         ids += of_id
         dense += _mixed(U(W(order[i])) * scale + start)
-        high += into * (out >> 20)
-        low += into * (out & LOW)
+        high += in_degree * (out_degree >> 20)
+        low += in_degree * (out_degree & LOW)
     return sources, targets, dense, ids, high, low
 
 

@@ -59,16 +59,16 @@ def _fill(t: Triple, first: Any, last: Any, ordered: Any, words: Any, place: Arr
     for j in range(last - first):
         v, line = U(columns[U(first + j)]), j * words
         begin, end = offsets[v], offsets[v + U(1)]
-        few = j if ordered else last - first
-        if begin == end or few == 0:
+        count = j if ordered else last - first
+        if begin == end or count == 0:
             continue
         # A much longer row is bisected for the targets, a shorter one looked up in their places.
-        if end - begin > LONGER * few:
-            at = begin
-            for i in range(few):
+        if end - begin > LONGER * count:
+            position = begin
+            for i in range(count):
                 x = columns[U(first + i)]
-                at = last_not_above(columns, at, end, x)
-                if columns[U(at)] == x:
+                position = last_not_above(columns, position, end, x)
+                if columns[U(position)] == x:
                     _set(bits, line, i)
         else:
             for q in range(begin, end):
@@ -80,7 +80,7 @@ def _fill(t: Triple, first: Any, last: Any, ordered: Any, words: Any, place: Arr
 
 
 @Kernel
-def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, both: Words) -> Any:
+def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, pair_bits: Words) -> Any:
     offsets, columns = t.stream, t.stream_columns
     cliques = work = wedges = np.int64(0)
     for u in range(t.begin, t.end):
@@ -105,22 +105,22 @@ def _count(t: Triple, size: int, ordered: bool, place: Int32s, bits: Words, both
                 while word:
                     i = (w << 6) + np.int64(trailing_zeros(word))
                     word &= word - U(1)
-                    near = (w + 1) if ordered else words
-                    for k in range(near):
+                    word_count = (w + 1) if ordered else words
+                    for k in range(word_count):
                         common = bits[U(j * words + k)] & bits[U(i * words + k)]
                         if size == 4:
                             more = np.int64(ones(common))
                             cliques += more
                             work += more * (k + 1 if ordered else words)
-                        both[U(k)] = common
+                        pair_bits[U(k)] = common
                     if size == 5:
-                        for k in range(near):
-                            common = both[U(k)]
+                        for k in range(word_count):
+                            common = pair_bits[U(k)]
                             while common:
                                 x = (k << 6) + np.int64(trailing_zeros(common))
                                 common &= common - U(1)
                                 for m in range(k + 1 if ordered else words):
-                                    cliques += np.int64(ones(both[U(m)] & bits[U(x * words + m)]))
+                                    cliques += np.int64(ones(pair_bits[U(m)] & bits[U(x * words + m)]))
     return cliques, work, wedges
 
 
@@ -131,14 +131,9 @@ def scratch_bytes(vertices: int, longest: int) -> int:
 
 
 def count(task: BlockTask, size: int) -> Cliques:
-    """Count the cliques of `size` vertices whose first vertex is one of the task's rows.
+    """Count the cliques of `size` vertices, 3 to 5, whose first vertex is one of the task's rows.
 
-    Parameters
-    ----------
-    task : BlockTask
-        Its three blocks are one block, in memory, of an acyclic graph.
-    size : int
-        3, 4 or 5.
+    The task's three blocks are one block, in memory, of an acyclic graph.
     """
     t = triple(task)
     longest = longest_row(t.stream[t.begin : t.end + 1]) if t.end > t.begin else 0

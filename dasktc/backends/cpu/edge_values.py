@@ -89,12 +89,12 @@ def _cut(columns: Array, first: Any, last: Any, bound: Any) -> Any:
 
 
 def _by_rows(
-    t: Triple, values: Arrays, lists: Arrays, waiting: Array, counts: Any, at_row: Any, at_column: Any, third: Any
+    t: Triple, values: Arrays, lists: Arrays, group_sizes: Array, counts: Any, at_row: Any, at_column: Any, third: Any
 ) -> int:
-    """Process edges row by row, and count deferred edges by v in `waiting`; return the wedges of all edges."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
+    """Process edges row by row, and count deferred edges by v in `group_sizes`; return the wedges of all edges."""
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, one_block, shift = t
     (of_index, of_table, of_stream), (bits, vector, places) = values, lists
-    wedges, in_place = 0, same and shift == 0  # then row u is cut at the edge's own position
+    wedges, in_place = 0, one_block and shift == 0  # then row u is cut at the edge's own position
     for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         first, last = table[u], table[u + 1]
@@ -109,7 +109,7 @@ def _by_rows(
             if a == 0 or b == 0:
                 continue
             if b > a and b > SHORT:
-                waiting[v] += 1
+                group_sizes[v] += 1
                 continue
             count = common_entries(bits, stream_columns, row, row + b, places)
             if third is not None:
@@ -131,8 +131,8 @@ def _by_rows(
 @Kernel
 def group(t: Triple, ends: Int64s, rows: Int32s, edges: Int64s) -> None:
     """Write row and place of each deferred edge into its group; ends[v], first the group's start, becomes its end."""
-    index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
-    in_place = same and shift == 0
+    index, index_columns, table, table_columns, stream, _, begin, end, one_block, shift = t
+    in_place = one_block and shift == 0
     for u in range(begin, end):
         first, last = table[u], table[u + 1]
         cut = first
@@ -239,10 +239,10 @@ def _visited(
     # Bits and values of a list's columns, and places for the entries that two lists have in common.
     bits, vector = np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, values[0].dtype)
     lists = bits, vector, np.empty(max(map(longest_row, (t.table, t.stream))) + 1, np.int64)
-    waiting = np.zeros(task.stream.rows, np.int64)
-    wedges = by_rows(t, values, lists, waiting, *results)
-    if deferred := int(waiting.sum()):
-        groups = np.cumsum(waiting) - waiting, np.empty(deferred, np.int32), np.empty(deferred, np.int64)
+    group_sizes = np.zeros(task.stream.rows, np.int64)
+    wedges = by_rows(t, values, lists, group_sizes, *results)
+    if deferrals := int(group_sizes.sum()):
+        groups = np.cumsum(group_sizes) - group_sizes, np.empty(deferrals, np.int32), np.empty(deferrals, np.int64)
         group(t, *groups)
         by_columns(t, groups, values, lists, *results)
     return int(wedges)

@@ -144,18 +144,6 @@ def _split(
 
 
 @Kernel
-def distinct(keys: Int64s) -> int:
-    """Move each of the ascending keys to the front once; return how many these are."""
-    size, last = 0, np.int64(-1)
-    for i in range(len(keys)):
-        key = keys[i]
-        keys[U(size)] = key
-        size += key != last
-        last = key
-    return size
-
-
-@Kernel
 def _distinct_rows(
     keys: ConstInt64s, shift: int, columns: Int32s, lengths: Int32s, vertices: ConstInt32s, degrees: Int32s
 ) -> int:
@@ -189,19 +177,6 @@ def _add_sources(degrees: Int32s, keys: ConstInt64s, shift: int) -> None:
     """Add 1 to the count of the high end of each key."""
     for i in range(len(keys)):
         degrees[U(keys[i] >> shift)] += 1
-
-
-@Kernel
-def rows(keys: ConstInt64s, start: int, columns: int, first: int, row: int, offsets: Int64s, numbers: Int32s) -> int:
-    """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
-    end = start + (row + 1) * columns
-    for i in range(len(keys)):
-        while keys[i] >= end and row < len(offsets) - 2:
-            row += 1
-            offsets[U(row)] = first + i
-            end += columns
-        numbers[i] = keys[i] - (end - columns)
-    return row
 
 
 class CpuEdges:
@@ -302,7 +277,7 @@ class CpuEdges:
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
-        size = distinct(keys)
+        size = radix.compact_distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
     def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
@@ -333,26 +308,26 @@ class CpuEdges:
 
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
-        placed = np.empty(len(keys), np.int64)
-        for chunk, target_chunk in zip(_chunks(keys), _chunks(placed), strict=True):
+        codes = np.empty(len(keys), np.int64)
+        for chunk, target_chunk in zip(_chunks(keys), _chunks(codes), strict=True):
             source, target = chunk >> shift, chunk & ((1 << shift) - 1)
             j = target % modulus
             target_chunk[:] = firsts.take(source % modulus * modulus + j)
             target_chunk += source // modulus * widths.take(j)
             target_chunk += target // modulus
-        return placed
+        return codes
 
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
         offsets, numbers = np.zeros(count + 1, np.int64), np.empty(len(keys), np.int32)
-        offsets[rows(keys, start, columns, 0, 0, offsets, numbers) + 1 :] = len(keys)
+        offsets[radix.continue_rows(keys, start, columns, 0, 0, offsets, numbers) + 1 :] = len(keys)
         return offsets, numbers
 
 
 def _of_one_type(*columns: Array) -> list[Array]:
     """Convert columns to one type, int32 or int64."""
-    narrow = all(column.dtype == np.int32 for column in columns)
-    return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]
+    is_narrow = all(column.dtype == np.int32 for column in columns)
+    return [column.astype(np.int32 if is_narrow else np.int64, copy=False) for column in columns]
 
 
 def _chunks(keys: Array) -> Iterator[Array]:

@@ -7,9 +7,8 @@ w of v above u, a counter of w counts these v, and c of them make c·(c - 1)/2 c
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from dasktc.backends.cpu.jit import Kernel, compiles
+from dasktc.backends.cpu.jit import ConstInt32s, ConstInt64s, Int32s, Kernel
 from dasktc.backends.csr import Array
 
 __all__ = ["four_cycles"]
@@ -17,7 +16,10 @@ __all__ = ["four_cycles"]
 U = np.uint64
 
 
-def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counters: Array, reached: Array) -> int:
+@Kernel
+def _four_cycles(
+    offsets: ConstInt64s, columns: ConstInt32s, split: int, splits: int, counters: Int32s, vertices: Int32s
+) -> int:
     cycles = 0
     for u in range(split, len(offsets) - 1, splits):
         reach = 0
@@ -27,38 +29,23 @@ def _four_cycles(offsets: Array, columns: Array, split: int, splits: int, counte
             q = offsets[v + U(1)] - 1
             while q >= offsets[v] and columns[U(q)] > u:
                 w = columns[U(q)]
-                reached[U(reach)] = w
+                vertices[U(reach)] = w
                 reach += counters[U(w)] == 0
                 cycles += counters[U(w)]
                 counters[U(w)] += 1
                 q -= 1
             p -= 1
         for k in range(U(reach)):
-            counters[U(reached[k])] = 0
+            counters[U(vertices[k])] = 0
     return cycles
 
 
-_offsets, _columns = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
-_ids = types.Array(types.int32, 1, "C")
-counted = Kernel(_four_cycles, (_offsets, _columns, types.int64, types.int64, _ids, _ids))
-
-
-@compiles(counted)
 def four_cycles(offsets: Array, columns: Array, split: int, splits: int) -> int:
     """Count the cycles of four vertices whose smallest id is `split` modulo `splits`.
 
-    Parameters
-    ----------
-    offsets : array of int64, shape (vertices + 1,)
-    columns : array of int32, shape (2 · edges,)
-        Ascending in each list. Where id 0 has the highest degree, this takes at most Σ min(d(u), d(v)) over edges.
-    split, splits : int
-
-    Returns
-    -------
-    int
-        The caller ensures that it does not overflow.
+    Offsets and columns are full adjacency lists, as `squares.adjacency` returns them. Where id 0 has the highest
+    degree, this takes at most Σ min(d(u), d(v)) over edges. The caller ensures that the number does not overflow.
     """
     vertices = len(offsets) - 1
-    counters, reached = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)
-    return int(counted(offsets, columns, split, splits, counters, reached))
+    counters, reached_vertices = np.zeros(vertices, np.int32), np.empty(vertices + 1, np.int32)
+    return int(_four_cycles(offsets, columns, split, splits, counters, reached_vertices))

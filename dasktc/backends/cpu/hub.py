@@ -45,23 +45,9 @@ from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BY_EDGE",
-    "BY_ROW",
-    "NOTHING",
-    "REACH",
-    "ROWS_AHEAD",
-    "bitmap_start",
-    "by_columns",
-    "by_rows",
-    "clear",
-    "group",
-    "hub_bitmaps",
-    "look_ahead",
-    "mark",
-    "prefetch_list",
-    "prefetch_row",
-    "set_bits",
-]
+    "BY_EDGE", "BY_ROW", "NOTHING", "REACH", "ROWS_AHEAD", "bitmap_start", "by_columns", "by_rows", "clear", "group",
+    "hub_bitmaps", "look_ahead", "mark", "prefetch_list", "prefetch_row", "set_bits",
+]  # fmt: skip
 
 LINE = 16
 """Columns in a cache line."""
@@ -166,24 +152,24 @@ def prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
 
 @Kernel
 def by_rows(
-    t: Triple, hubs: int, bitmaps: Words, bits: Words, waiting: Int32s, most: int
+    t: Triple, hubs: int, bitmaps: Words, bits: Words, groups: Int32s, limit: int
 ) -> tuple[int, int, int, int, int]:
-    """Count row by row, with row u's table entries set in `bits`; count deferred edges by v in `waiting`.
+    """Count row by row, with row u's table entries set in `bits`; count deferred edges by v in `groups`.
 
-    Stops before a row, other than the first, with which more than `most` edges could be deferred, or which is beyond
+    Stops before a row, other than the first, with which more than `limit` edges could be deferred, or which is beyond
     REACH; the last number returned is the next row.
     """
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = probes = deferred = 0
-    in_place = same and shift == 0  # then row u is cut at the edge's own position
-    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, one_block, shift = t
+    triangles = wedges = probes = deferrals = 0
+    in_place = one_block and shift == 0  # then row u is cut at the edge's own position
+    next_row, next_wedges = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
-        if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
-            following = u
+        if u > begin and (deferrals + length(index, u) > limit or table[u + 1] - table[begin] > REACH):
+            next_row = u
             break
-        wedges += ahead
+        wedges += next_wedges
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
+        next_wedges = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -206,28 +192,28 @@ def by_rows(
                 triangles += _streamed(bitmaps, bitmap_start(v), table_columns, first, cut)
                 probes += a
             else:
-                waiting[U(v)] += 1
-                deferred += 1
+                groups[U(v)] += 1
+                deferrals += 1
         clear(bits, table_columns, first, last)
-    return triangles, wedges, probes, deferred, following
+    return triangles, wedges, probes, deferrals, next_row
 
 
 # the deferred edges, grouped by column v
 
 
 @Kernel
-def group(t: Triple, hubs: int, waiting: Int32s, lists: UInt32Rows, beside: int) -> None:
-    """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end.
+def group(t: Triple, hubs: int, groups: Int32s, lists: UInt32Rows, detail: int) -> None:
+    """Write (start, length) of each deferred list A into its group; groups[v] becomes the group's end.
 
     With BY_EDGE or BY_ROW the place of the index edge, or its row, is also written, relative to that of the first row.
     """
-    index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
-    in_place = same and shift == 0
+    index, index_columns, table, table_columns, stream, _, begin, end, one_block, shift = t
+    in_place = one_block and shift == 0
     # Numbers of deferred edges by v become the places where their groups begin.
     place = 0
-    for column in range(len(waiting)):
-        size = waiting[column]
-        waiting[column] = place
+    for column in range(len(groups)):
+        size = groups[column]
+        groups[column] = place
         place += size
     for u in range(begin, end):
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
@@ -237,17 +223,17 @@ def group(t: Triple, hubs: int, waiting: Int32s, lists: UInt32Rows, beside: int)
             v = np.int64(index_columns[p])
             if v < hubs:
                 continue
-            if v >= len(waiting):
+            if v >= len(groups):
                 break
             cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
             a, b = cut - first, length(stream, v)
             if b > SHORT and 0 < a < b:
-                slot = U(waiting[U(v)])
+                slot = U(groups[U(v)])
                 lists[slot, 0] = first - table[begin]
                 lists[slot, 1] = a
-                if beside != NOTHING:
-                    lists[slot, 2] = np.int64(p) - index[begin] if beside == BY_EDGE else u - begin
-                waiting[U(v)] += 1
+                if detail != NOTHING:
+                    lists[slot, 2] = np.int64(p) - index[begin] if detail == BY_EDGE else u - begin
+                groups[U(v)] += 1
 
 
 @inlined
@@ -274,16 +260,16 @@ def prefetch_list(columns: Array, first: Any, last: Any) -> None:
 
 
 @Kernel
-def by_columns(t: Triple, hubs: int, waiting: Int32s, lists: UInt32Rows, marker: Bytes) -> tuple[Any, Any]:
+def by_columns(t: Triple, hubs: int, groups: Int32s, lists: UInt32Rows, marker: Bytes) -> tuple[Any, Any]:
     """Count the grouped edges; `lists` ends with AHEAD empty lists."""
     table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
     triangles = probes = np.int64(0)
     place, base = 0, table[t.begin]
-    for v in range(hubs, len(waiting)):
-        if waiting[v] == place:
+    for v in range(hubs, len(groups)):
+        if groups[v] == place:
             continue
         mark(marker, 1, stream_columns, stream[v], stream[v + 1])
-        while place < waiting[v]:
+        while place < groups[v]:
             first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
             prefetch_list(table_columns, first, first + size)
             first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])

@@ -54,23 +54,23 @@ MOST_CARRIED = ((1 << LEVELS) - 1) // MOST_ADDED - 1
 
 
 @Kernel
-def ranks(hubs: int, bitmaps: Words, below: UInt16s) -> None:
+def ranks(hubs: int, bitmaps: Words, word_ranks: UInt16s) -> None:
     """For each word of the hubs' bitmaps, the number of bits set in the hub's earlier words."""
     for v in range(hubs):
         base, set_before = bitmap_start(v), U(0)
         for k in range(U(WORDS * ((v >> BLOCK) + 1))):
-            below[base + k] = set_before
+            word_ranks[base + k] = set_before
             set_before += ones(bitmaps[base + k])
 
 
 @inlined
-def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: Array) -> Any:
+def _add(bits: Array, place: Any, bitmaps: Array, base: Any, blocks: Any, planes: Array) -> Any:
     """Count the common ids of two sets, and add 1 to the counter of each."""
-    closed = U(0)
+    matches = U(0)
     for block in range(U(blocks)):
         word = U(WORDS) * block
-        closed += add_common(bits, U(at) + word, bitmaps, base + word, planes, U(LOWER) * word)
-    return np.int64(closed)
+        matches += add_common(bits, U(place) + word, bitmaps, base + word, planes, U(LOWER) * word)
+    return np.int64(matches)
 
 
 @inlined
@@ -86,14 +86,14 @@ def _carry(planes: Array, upper: Array, blocks: Any) -> None:
 @inlined
 def _streamed_b(bits: Array, columns: Array, first: Any, last: Any, hits: Array, in_stream: Array) -> Any:
     """Stream B against u's bitmap: a triangle adds 1 to the hits of its column w and to its edge (v, w)."""
-    closed = 0
+    matches = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
         if bits[w >> U(6)] >> (w & U(63)) & U(1):
             hits[w] += 1
             in_stream[q] += 1
-            closed += 1
-    return closed
+            matches += 1
+    return matches
 
 
 @inlined
@@ -103,22 +103,22 @@ def _streamed_a(
     columns: Array,
     first: Any,
     last: Any,
-    below: Array,
+    word_ranks: Array,
     row: Any,
     in_table: Array,
     in_stream: Array,
 ) -> Any:
     """Stream A against hub v's bitmap, which begins at `base`: a triangle adds 1 to (u, w) and to (v, w)."""
-    closed = 0
+    matches = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
         word = bitmaps[base + (w >> U(6))]
         bit = U(1) << (w & U(63))
         if word & bit:
             in_table[q] += 1
-            in_stream[U(row) + U(below[base + (w >> U(6))]) + ones(word & (bit - U(1)))] += 1
-            closed += 1
-    return closed
+            in_stream[U(row) + U(word_ranks[base + (w >> U(6))]) + ones(word & (bit - U(1)))] += 1
+            matches += 1
+    return matches
 
 
 @inlined
@@ -150,10 +150,10 @@ def _read_off(counters: Array, levels: Any, blocks: Any, columns: Array, first: 
 @inlined
 def _read_row(
     planes: Array,
-    added: Any,
+    additions: Any,
     width: Any,
     upper: Array,
-    carried: Any,
+    carries: Any,
     widest: Any,
     columns: Array,
     first: Any,
@@ -161,24 +161,26 @@ def _read_row(
     values: Array,
 ) -> None:
     """Add the counts of `width` blocks of `planes` and `widest` of `upper` to a row's entries, and reset both."""
-    if carried:
+    if carries:
         _carry(planes, upper, width)
         _read_off(upper, LEVELS, max(widest, width), columns, first, last, values)
-    elif added:
+    elif additions:
         _read_off(planes, LOWER, width, columns, first, last, values)
 
 
 @inlined
-def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array) -> None:
+def _by_hub(
+    pair_count: Any, hubs: Any, scratch: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array
+) -> None:
     """Add the triangles of a batch of rows with each hub v to the edges (v, w), one hub after another."""
-    bitmaps, batch, stride, pairs, order, heads, planes, upper = of
+    bitmaps, batch, stride, pairs, order, heads, planes, upper = scratch
     # Sort the pairs (hub, row) by hub, by counting.
     start: Any = 0
     for v in range(U(hubs)):
         size = heads[v]
         heads[v] = start
         start += size
-    for pair in range(U(noted)):
+    for pair in range(U(pair_count)):
         hub = U(pairs[pair, 0])
         order[U(heads[hub])] = pairs[pair, 1]
         heads[hub] += 1
@@ -189,14 +191,16 @@ def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_co
         heads[U(v)] = 0
         if end == place:
             continue
-        base, blocks, added, carried = bitmap_start(v), (v >> BLOCK) + 1, 0, 0
+        base, blocks, additions, carries = bitmap_start(v), (v >> BLOCK) + 1, 0, 0
         while place < end:
             _add(batch, U(order[U(place)]) * stride, bitmaps, base, blocks, planes)
-            place, added = place + 1, added + 1
-            if added == MOST_ADDED:
+            place, additions = place + 1, additions + 1
+            if additions == MOST_ADDED:
                 _carry(planes, upper, blocks)
-                added, carried = 0, carried + 1
-        _read_row(planes, added, blocks, upper, carried, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
+                additions, carries = 0, carries + 1
+        _read_row(
+            planes, additions, blocks, upper, carries, blocks, stream_columns, stream[v], stream[v + 1], in_stream
+        )
 
 
 @Kernel
@@ -204,7 +208,7 @@ def edges_by_rows(
     t: Triple,
     hubs: int,
     bitmaps: Words,
-    below: UInt16s,
+    word_ranks: UInt16s,
     bits: Words,
     planes: Words,
     upper: Words,
@@ -216,35 +220,35 @@ def edges_by_rows(
     pairs: UInt32Rows,
     order: Int32s,
     heads: Int32s,
-    waiting: Int32s,
-    most: int,
+    groups: Int32s,
+    limit: int,
 ) -> tuple[int, int, int, int]:
     """Count the triangles of each edge, row by row; edges are deferred, and it stops, as in `hub.by_rows`."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = deferred = 0
-    slot, noted, stride = 0, 0, U(len(batch) // BATCH)
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, one_block, shift = t
+    triangles = wedges = deferrals = 0
+    slot, pair_count, stride = 0, 0, U(len(batch) // BATCH)
     scratch = bitmaps, batch, stride, pairs, order, heads, planes, upper
-    in_place = same and shift == 0
-    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
+    in_place = one_block and shift == 0
+    next_row, next_wedges = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
         if u > begin and (
-            deferred + length(index, u) > most
+            deferrals + length(index, u) > limit
             or table[u + 1] - table[begin] > REACH
             or index[u + 1] - index[begin] > REACH
         ):
-            following = u
+            next_row = u
             break
-        wedges += ahead
+        wedges += next_wedges
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
+        next_wedges = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
-        if slot == BATCH or noted + length(index, u) > len(pairs) - 1:
-            _by_hub(noted, hubs, scratch, stream, stream_columns, in_stream)
-            slot = noted = 0
+        if slot == BATCH or pair_count + length(index, u) > len(pairs) - 1:
+            _by_hub(pair_count, hubs, scratch, stream, stream_columns, in_stream)
+            slot = pair_count = 0
         set_bits(bits, U(0), table_columns, first, last)
-        cut, collects, added, width, carried, widest, reach = first, 0, 0, 0, 0, 0, 0
+        cut, hit_count, additions, width, carries, widest, reach = first, 0, 0, 0, 0, 0, 0
         for p in range(U(index[u]), U(index[u + 1])):
             v = np.int64(index_columns[p])
             cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
@@ -252,49 +256,50 @@ def edges_by_rows(
             if a == 0:
                 continue
             blocks: Any = (v >> BLOCK) + 1
-            closed = 0
+            matches = 0
             # Two bitmaps are intersected; else the shorter list is streamed against the other, or the edge deferred.
             if v < hubs and min(a, b) > SPARSE * blocks:
                 base = bitmap_start(v)
-                closed = _add(bits, U(0), bitmaps, base, blocks, planes)
-                if closed:  # note the pair for `_by_hub`
-                    pairs[U(noted), 0], pairs[U(noted), 1] = v, slot
+                matches = _add(bits, U(0), bitmaps, base, blocks, planes)
+                if matches:  # note the pair for `_by_hub`
+                    pairs[U(pair_count), 0], pairs[U(pair_count), 1] = v, slot
                     heads[U(v)] += 1
-                    noted, added, width, reach = noted + 1, added + 1, max(width, blocks), max(reach, blocks)
-                if added == MOST_ADDED:
+                    pair_count, additions = pair_count + 1, additions + 1
+                    width, reach = max(width, blocks), max(reach, blocks)
+                if additions == MOST_ADDED:
                     _carry(planes, upper, width)
-                    added, width, carried, widest = 0, 0, carried + 1, max(widest, width)
-                    if carried == MOST_CARRIED:
+                    additions, width, carries, widest = 0, 0, carries + 1, max(widest, width)
+                    if carries == MOST_CARRIED:
                         _read_off(upper, LEVELS, widest, table_columns, first, last, in_table)
-                        carried = widest = 0
+                        carries = widest = 0
             elif b <= SHORT or b <= a:
-                closed = _streamed_b(bits, stream_columns, row, row + b, hits, in_stream)
-                collects += closed
+                matches = _streamed_b(bits, stream_columns, row, row + b, hits, in_stream)
+                hit_count += matches
             elif v < hubs:
                 base = bitmap_start(v)
-                closed = _streamed_a(bitmaps, base, table_columns, first, cut, below, row, in_table, in_stream)
+                matches = _streamed_a(bitmaps, base, table_columns, first, cut, word_ranks, row, in_table, in_stream)
             else:
-                waiting[U(v)] += 1
-                deferred += 1
-            in_index[p] += closed
-            triangles += closed
+                groups[U(v)] += 1
+                deferrals += 1
+            in_index[p] += matches
+            triangles += matches
         # Keep the bits of a row that closed triangles with hubs for the batch; read its own counts off.
         if reach:
             for word in range(U(WORDS) * U(reach)):
                 batch[U(slot) * stride + word] = bits[word]
             slot += 1
         clear(bits, table_columns, first, last)
-        _read_row(planes, added, width, upper, carried, widest, table_columns, first, last, in_table)
-        if collects:
+        _read_row(planes, additions, width, upper, carries, widest, table_columns, first, last, in_table)
+        if hit_count:
             collect(hits, table_columns, first, last, in_table)
-    _by_hub(noted, hubs, scratch, stream, stream_columns, in_stream)
-    return triangles, wedges, deferred, following
+    _by_hub(pair_count, hubs, scratch, stream, stream_columns, in_stream)
+    return triangles, wedges, deferrals, next_row
 
 
 def _by_columns(
     t: Triple,
     hubs: int,
-    waiting: Array,
+    groups: Array,
     lists: Array,
     marker: Array,
     in_index: Any,
@@ -312,29 +317,29 @@ def _by_columns(
     index, table, table_columns, stream, stream_columns = t.index, t.table, t.table_columns, t.stream, t.stream_columns
     triangles = np.int64(0)
     place, base, start = 0, table[t.begin], index[t.begin]
-    for v in range(hubs, len(waiting)):
-        if waiting[v] == place:
+    for v in range(hubs, len(groups)):
+        if groups[v] == place:
             continue
         # The marks of v's row serve all lists of its group.
         mark(marker, 1, stream_columns, stream[v], stream[v + 1])
-        while place < waiting[v]:
+        while place < groups[v]:
             first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
             prefetch_list(table_columns, first, first + size)
             first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
-            closed = 0
+            matches = 0
             for q in range(U(first), U(first + size)):
                 w = U(table_columns[q])
                 if marker[w]:
                     if in_table is not None:
                         in_table[q] += 1
                     third[w] += 1
-                    closed += 1
+                    matches += 1
             if in_index is not None:
-                in_index[U(start + lists[U(place), 2])] += closed
+                in_index[U(start + lists[U(place), 2])] += matches
             if at_row is not None:
-                at_row[U(t.begin + lists[U(place), 2])] += closed
-                at_column[U(v)] += closed
-            triangles += closed
+                at_row[U(t.begin + lists[U(place), 2])] += matches
+                at_column[U(v)] += matches
+            triangles += matches
             place += 1
         mark(marker, 0, stream_columns, stream[v], stream[v + 1])
         if in_stream is not None:
@@ -353,13 +358,13 @@ vertices_by_columns = Kernel(_by_columns, (*_lists_of, *(None,) * 3, *(Int64s,) 
 @inlined
 def _streamed_vertices(bits: Array, base: Any, columns: Array, first: Any, last: Any, third: Array) -> Any:
     """Stream entries against the bitmap that begins at `base`: a triangle adds 1 to its third vertex w."""
-    closed = 0
+    matches = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
         if bits[base + (w >> U(6))] >> (w & U(63)) & U(1):
             third[w] += 1
-            closed += 1
-    return closed
+            matches += 1
+    return matches
 
 
 @inlined
@@ -387,23 +392,23 @@ def vertices_by_rows(
     at_row: Int64s,
     at_column: Int64s,
     third: Int64s,
-    waiting: Int32s,
-    most: int,
+    groups: Int32s,
+    limit: int,
 ) -> tuple[int, int, int, int]:
     """As `edges_by_rows`, with sums by index row u, by index column v, and by table column w."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
-    triangles = wedges = deferred = 0
-    added = width = carried = 0
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, one_block, shift = t
+    triangles = wedges = deferrals = 0
+    additions = width = carries = 0
     widest: Any = 0
-    in_place = same and shift == 0
-    following, ahead = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
+    in_place = one_block and shift == 0
+    next_row, next_wedges = end, look_ahead(index, index_columns, begin, end, stream, stream_columns, hubs)
     for u in range(begin, end):
-        if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
-            following = u
+        if u > begin and (deferrals + length(index, u) > limit or table[u + 1] - table[begin] > REACH):
+            next_row = u
             break
-        wedges += ahead
+        wedges += next_wedges
         prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        ahead = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
+        next_wedges = look_ahead(index, index_columns, u + 1, end, stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -416,28 +421,28 @@ def vertices_by_rows(
             if a == 0:
                 continue
             blocks: Any = (v >> BLOCK) + 1
-            closed = 0
+            matches = 0
             if v < hubs and min(a, b) > SPARSE * blocks:
-                closed = _add(bits, U(0), bitmaps, bitmap_start(v), blocks, planes)
-                added, width = added + 1, max(width, blocks)
-                if added == MOST_ADDED:
+                matches = _add(bits, U(0), bitmaps, bitmap_start(v), blocks, planes)
+                additions, width = additions + 1, max(width, blocks)
+                if additions == MOST_ADDED:
                     _carry(planes, upper, width)
-                    added, width, carried, widest = 0, 0, carried + 1, max(widest, width)
-                    if carried == MOST_CARRIED:
+                    additions, width, carries, widest = 0, 0, carries + 1, max(widest, width)
+                    if carries == MOST_CARRIED:
                         _flush(upper, widest, third)
-                        carried = widest = 0
+                        carries = widest = 0
             elif b <= SHORT or b <= a:
-                closed = _streamed_vertices(bits, U(0), stream_columns, row, row + b, third)
+                matches = _streamed_vertices(bits, U(0), stream_columns, row, row + b, third)
             elif v < hubs:
-                closed = _streamed_vertices(bitmaps, bitmap_start(v), table_columns, first, cut, third)
+                matches = _streamed_vertices(bitmaps, bitmap_start(v), table_columns, first, cut, third)
             else:
-                waiting[U(v)] += 1
-                deferred += 1
-            at_column[U(v)] += closed
-            of_row += closed
+                groups[U(v)] += 1
+                deferrals += 1
+            at_column[U(v)] += matches
+            of_row += matches
         at_row[U(u)] += of_row
         triangles += of_row
         clear(bits, table_columns, first, last)
     _carry(planes, upper, width)
     _flush(upper, max(widest, width), third)
-    return triangles, wedges, deferred, following
+    return triangles, wedges, deferrals, next_row

@@ -94,9 +94,9 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     triangles = wedges = probes = 0
     with lent(task, t) as tables:
         while t.begin < t.end:
-            closed, walked, tested, following = _chunk(t, tables, row_limit)
-            triangles, wedges, probes = triangles + closed, wedges + walked, probes + tested
-            t = t._replace(begin=following)
+            row_triangles, row_wedges, row_probes, next_row = _chunk(t, tables, row_limit)
+            triangles, wedges, probes = triangles + row_triangles, wedges + row_wedges, probes + row_probes
+            t = t._replace(begin=next_row)
     return triangles, wedges, probes, 0
 
 
@@ -137,22 +137,22 @@ def _empty(place: _Place | None) -> None:
         place.tables = None
 
 
-def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
+def _chunk(t: Triple, tables: Tables, limit: int) -> tuple[int, int, int, int]:
     """Count as many rows as `by_rows` takes in one call; the last number returned is the next row."""
-    hubs, waiting = tables.hubs, tables.waiting
-    waiting[:] = 0
-    triangles, wedges, probes, deferred, end = hub.by_rows(t, hubs, tables.bitmaps, tables.bits, waiting, most)
-    if deferred == 0:
+    hubs, groups = tables.hubs, tables.waiting
+    groups[:] = 0
+    triangles, wedges, probes, deferrals, end = hub.by_rows(t, hubs, tables.bitmaps, tables.bits, groups, limit)
+    if deferrals == 0:
         return triangles, wedges, probes, end
-    if not deferred <= len(tables.lists) - AHEAD <= max(deferred, most):
-        room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need slightly more
+    if not deferrals <= len(tables.lists) - AHEAD <= max(deferrals, limit):
+        room = max(deferrals, min(deferrals + deferrals // 16, limit))  # the next chunk may need slightly more
         del tables.lists  # freed before the longer ones are allocated
         tables.lists = np.empty((room + AHEAD, 2), np.uint32)
-    t, lists = t._replace(end=end), tables.lists[: deferred + AHEAD]
-    lists[deferred:] = 0
-    hub.group(t, hubs, waiting, lists, hub.NOTHING)
-    closed, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
-    return triangles + closed, wedges, probes + tested, end
+    t, lists = t._replace(end=end), tables.lists[: deferrals + AHEAD]
+    lists[deferrals:] = 0
+    hub.group(t, hubs, groups, lists, hub.NOTHING)
+    group_triangles, group_probes = hub.by_columns(t, hubs, groups, lists, tables.marker)
+    return triangles + group_triangles, wedges, probes + group_probes, end
 
 
 def _width(task: BlockTask, t: Triple) -> int:

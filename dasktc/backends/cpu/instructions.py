@@ -72,8 +72,8 @@ def scalar(_: Any, word: Any) -> Any:
 
 
 @_instruction
-def prefetch(_: Any, array: Any, at: Any) -> Any:
-    """Prefetch the cache line of array[at], which need not exist."""
+def prefetch(_: Any, array: Any, place: Any) -> Any:
+    """Prefetch the cache line of array[place], which need not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -153,10 +153,10 @@ def carry_up(_: Any, planes: Any, first: Any, upper: Any, at: Any) -> Any:
             plane = vectors.load(place)
             half = builder.xor(plane, carry)
             if level < LOWER:
-                added = vectors.load(lower[level])
+                addend = vectors.load(lower[level])
                 vectors.store(none, lower[level])
-                vectors.store(builder.xor(half, added), place)
-                carry = builder.or_(builder.and_(plane, carry), builder.and_(half, added))
+                vectors.store(builder.xor(half, addend), place)
+                carry = builder.or_(builder.and_(plane, carry), builder.and_(half, addend))
             else:
                 vectors.store(half, place)
                 carry = builder.and_(plane, carry)

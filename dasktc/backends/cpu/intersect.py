@@ -28,28 +28,10 @@ from dasktc.backends.kernel import SMALL_ROW
 from dasktc.errors import CountError
 
 __all__ = [
-    "TRIPLE",
-    "Triple",
-    "arrays_of",
-    "before",
-    "columns_end",
-    "contains",
-    "count_merge",
-    "count_search",
-    "count_trust",
-    "counting",
-    "frozen",
-    "insert",
-    "last_not_above",
-    "length",
-    "longest_row",
-    "merge",
-    "merged",
-    "search",
-    "triple",
-    "trust",
-    "wedges_of",
-]
+    "TRIPLE", "Triple", "arrays_of", "before", "columns_end", "contains", "count_merge", "count_search", "count_trust",
+    "counting", "frozen", "insert", "last_not_above", "length", "longest_row", "merge", "merged", "search", "triple",
+    "trust", "wedges_of",
+]  # fmt: skip
 
 CHUNK = 1 << 13
 """Rows whose lengths are processed together."""
@@ -77,18 +59,10 @@ class Triple(NamedTuple):
 
 
 def triple(task: BlockTask) -> Triple:
-    """Convert a task to the kernels' form.
+    """Convert a task to the kernels' form: read-only views of its blocks' arrays.
 
-    Returns
-    -------
-    Triple
-        Read-only views of the blocks' arrays; copies of arrays that are not contiguous, not aligned, or of another
-        type.
-
-    Raises
-    ------
-    CountError
-        The table block has fewer rows than the index block.
+    Arrays that are not contiguous, not aligned, or of another type are copied. A table block with fewer rows than the
+    index block is refused (CountError).
     """
     index, table, stream = task.index, task.table, task.stream
     if table.rows < index.rows:
@@ -138,11 +112,11 @@ def wedges_of(columns: Array, first: Any, last: Any, offsets: Array) -> Any:
 
 
 @inlined
-def before(columns: Array, at: Any, end: Any, bound: Any) -> Any:
-    """The first position from `at` on whose column is at least `bound`, or `end`."""
-    while at < end and columns[U(at)] < bound:
-        at += 1
-    return at
+def before(columns: Array, position: Any, end: Any, bound: Any) -> Any:
+    """The first position from `position` on whose column is at least `bound`, or `end`."""
+    while position < end and columns[U(position)] < bound:
+        position += 1
+    return position
 
 
 # trust
@@ -175,14 +149,14 @@ def contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any
 @Kernel
 def trust(t: Triple, depth: int) -> Counts:
     """Count by hashing row u of the table for all edges of row u; a bucket has `depth` entries."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, _ = t
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, one_block, _ = t
     triangles = wedges = probes = collision = 0
     slots = np.empty(depth * LARGE, np.int32)
     fill = np.zeros(LARGE, np.int32)
     for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         degree, size = length(index, u), length(table, u)
-        if degree == 0 or size == 0 or (same and degree < 2):
+        if degree == 0 or size == 0 or (one_block and degree < 2):
             continue
         buckets = U(SMALL) if size <= SMALL_ROW else U(LARGE)
         for p in range(table[u], table[u + 1]):

@@ -35,9 +35,9 @@ from numba import types
 from dasktc.once import LOCK, once
 
 __all__ = [
-    "Bytes", "ConstBytes", "ConstIds", "ConstInt32s", "ConstInt64Rows", "ConstInt64s", "Counts", "Ids", "Int32Rows",
-    "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s", "UInt32Rows", "Word",
-    "Words", "compiles", "ends_of", "inlined", "numba_types",
+    "Bytes", "ConstBytes", "ConstIds", "ConstInt32s", "ConstInt64Rows", "ConstInt64s", "ConstReals", "Counts", "Ids",
+    "Int32Rows", "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s",
+    "UInt32Rows", "Word", "Words", "compiles", "ends_of", "inlined", "numba_types",
 ]  # fmt: skip
 
 # Annotations of kernels' parameters. Const: the kernel does not write to the array. Others: contiguous.
@@ -53,6 +53,7 @@ Int64Rows = Annotated[Any, types.Array(types.int64, 2, "C")]
 ConstBytes = Annotated[Any, types.Array(types.uint8, 1, "C", readonly=True)]
 ConstInt32s = Annotated[Any, types.Array(types.int32, 1, "C", readonly=True)]
 ConstInt64s = Annotated[Any, types.Array(types.int64, 1, "C", readonly=True)]
+ConstReals = Annotated[Any, types.Array(types.float64, 1, "C", readonly=True)]
 ConstInt64Rows = Annotated[Any, types.Array(types.int64, 2, "C", readonly=True)]
 Word = Annotated[Any, types.uint64]
 Ids = Annotated[Any, "ids", "C", False]
@@ -182,10 +183,7 @@ class Kernel(Generic[Result]):
 class KernelOfIds(Generic[Result]):
     """A kernel for ids of 32 bits and one for ids of 64 bits: the type of its first argument selects one of them.
 
-    Parameters
-    ----------
-    function : callable
-        Its first parameter is annotated as `Ids` and the like.
+    The function's first parameter is annotated as `Ids` and the like.
     """
 
     def __init__(self, function: Callable[..., Result]) -> None:

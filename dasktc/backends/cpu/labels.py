@@ -17,7 +17,7 @@ import numpy as np
 
 from dasktc.backends.cpu.hub_tables import forget
 from dasktc.backends.cpu.intersect import Triple, columns_end, length, triple, wedges_of
-from dasktc.backends.cpu.jit import Bytes, Int64s, Kernel, compiles
+from dasktc.backends.cpu.jit import Bytes, Int64s, Kernel
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["MOST", "label_counts"]
@@ -56,7 +56,6 @@ def by_labels(
     return wedges
 
 
-@compiles(by_labels)
 def label_counts(task: BlockTask, ends: Labels, labels: int) -> tuple[Array, int]:
     """Count the triangles of a task by the labels of u, v and w.
 

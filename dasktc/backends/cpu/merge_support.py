@@ -40,15 +40,15 @@ def _visit(
             row, row_end = stream[v], stream[v + 1]
             if first == cut or row == row_end:
                 continue
-            closed = merged(table_columns, first, cut, stream_columns, row, row_end)
-            if closed == 0:
+            matches = merged(table_columns, first, cut, stream_columns, row, row_end)
+            if matches == 0:
                 continue
-            triangles += closed
+            triangles += matches
             if in_index is not None:
-                in_index[p] += closed
+                in_index[p] += matches
             if at_row is not None:
-                at_row[u] += closed
-                at_column[U(v)] += closed
+                at_row[u] += matches
+                at_column[U(v)] += matches
             # Walk both lists again, to the entries that they have in common.
             i, j = first, row
             while i < cut and j < row_end:

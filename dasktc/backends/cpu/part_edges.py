@@ -74,9 +74,9 @@ def _degrees(keys: ConstInt64s, shift: int, roles: ConstBytes, inward: Int64s, o
     """Add without branches, which no processor could predict: half the time of this function."""
     for i in range(len(keys)):
         u, v = ends_of(keys[i], shift)
-        inside = ((roles[u] & TAIL) != 0) & ((roles[v] & HEAD) != 0)
-        outward[u] += inside
-        inward[v] += inside & ((roles[u] & LOCAL) != 0)
+        is_inside = ((roles[u] & TAIL) != 0) & ((roles[v] & HEAD) != 0)
+        outward[u] += is_inside
+        inward[v] += is_inside & ((roles[u] & LOCAL) != 0)
 
 
 @Kernel
@@ -89,13 +89,13 @@ def _size(keys: ConstInt64s, shift: int, number: ConstInt32s) -> Any:
 
 
 @Kernel
-def _numbered(keys: ConstInt64s, shift: int, number: ConstInt32s, numbered: Int64s) -> None:
+def _numbered(keys: ConstInt64s, shift: int, number: ConstInt32s, renumbered_keys: Int64s) -> None:
     """Write the keys of a part's edges to an array that is one entry longer."""
     size = 0
     for i in range(len(keys)):
         u, v = ends_of(keys[i], shift)
         tail, head = np.int64(number[u]), np.int64(number[v])
-        numbered[U(size)] = max(tail, -2 - tail) << shift | head
+        renumbered_keys[U(size)] = max(tail, -2 - tail) << shift | head
         size += (tail != OUTSIDE) & (head >= 0)
 
 
@@ -138,6 +138,6 @@ class CpuPartEdges:
 
     def columns(self, keys: Array, shift: int, first: int, wanted: Array, size: int) -> Array:
         """Columns of the keys whose row, counted from `first`, is wanted."""
-        chosen = np.empty(size + 1, np.int32)
-        _columns(keys, shift, first, wanted.view(np.uint8), chosen)
-        return chosen[:-1]
+        selection = np.empty(size + 1, np.int32)
+        _columns(keys, shift, first, wanted.view(np.uint8), selection)
+        return selection[:-1]

@@ -40,6 +40,8 @@ FEWEST = 16
 SEARCH = 8
 """Least ratio of the lengths of two rows at which the shorter one's entries are searched in the longer."""
 NOBODY = np.int32(-1)
+MOST = 1 << 31
+"""More than any vertex or edge has left."""
 
 
 class CpuPeel:
@@ -71,9 +73,9 @@ class CpuPeel:
         return Peeled(_levels(counts), counts, int(triangles))
 
 
-def _levels(left: Array) -> Array:
-    """The level at which each vertex or edge was removed, whose complement is in `left`; -1 for those that stay."""
-    return np.where(left < 0, ~left, NOBODY)
+def _levels(remainders: Array) -> Array:
+    """The level at which each vertex or edge was removed, the complement of its remainder; -1 for those that stay."""
+    return np.where(remainders < 0, ~remainders, NOBODY)
 
 
 def _starts(graph: OrientedCSR) -> Array:
@@ -110,54 +112,42 @@ def _fill_entries(offsets: ConstInt64s, columns: ConstInt32s, place: Int64s, ent
 
 
 @inlined
-def _gone(numbers: Array, count: Any, left: Array) -> Any:
-    """Compact the numbers of what is left, in place; return how many there are."""
+def _with_left(numbers: Array, count: Any, remainders: Array, end: Any, selection: Array) -> Any:
+    """Copy the numbers of those with 0 to `end` - 1 left, perhaps in place; return how many there are."""
     size = 0
     for place in range(U(count)):
         number = numbers[place]
-        if left[U(number)] >= 0:
-            numbers[U(size)] = number
+        if 0 <= remainders[U(number)] < end:
+            selection[U(size)] = number
             size += 1
     return size
 
 
 @inlined
-def _least(numbers: Array, count: Any, left: Array) -> Any:
-    least = left[U(numbers[0])]
+def _least(numbers: Array, count: Any, remainders: Array) -> Any:
+    least = remainders[U(numbers[0])]
     for place in range(U(count)):
-        least = min(least, left[U(numbers[place])])
+        least = min(least, remainders[U(numbers[place])])
     return np.int64(least)
 
 
 @inlined
-def _below(numbers: Array, count: Any, left: Array, end: Any, below: Array) -> Any:
-    """Copy the numbers of those with fewer than `end` left; return how many there are."""
-    size = 0
-    for place in range(U(count)):
-        number = numbers[place]
-        if left[U(number)] < end:
-            below[U(size)] = number
-            size += 1
-    return size
-
-
-@inlined
-def _next_window(numbers: Array, count: Any, left: Array, level: Any, window: Array) -> Any:
+def _next_window(numbers: Array, count: Any, remainders: Array, level: Any, window: Array) -> Any:
     """Fill the next non-empty window; return how many are left, its first level, its end, and its size."""
-    remaining = _gone(numbers, count, left)
-    end, inside = level, 0
-    if remaining > 0:
-        level = max(level, _least(numbers, remaining, left))
+    live_count = _with_left(numbers, count, remainders, MOST, numbers)
+    end, window_size = level, 0
+    if live_count > 0:
+        level = max(level, _least(numbers, live_count, remainders))
         end = level + max(FEWEST, level >> 3)
-        inside = _below(numbers, remaining, left, end, window)
-    return remaining, level, end, inside
+        window_size = _with_left(numbers, live_count, remainders, end, window)
+    return live_count, level, end, window_size
 
 
 @Kernel
 def _peel_vertices(
     starts: Int64s,
     neighbours: Int32s,
-    left: Int32s,
+    remainders: Int32s,
     alive: Int32s,
     window: Int32s,
     queue: Int32s,
@@ -165,118 +155,120 @@ def _peel_vertices(
     final: int,
 ) -> None:
     """Remove the vertices of the levels from `first` to `final`."""
-    remaining, level, end, inside = len(left), first - 1, 0, 0
+    live_count, level, end, window_size = len(remainders), first - 1, 0, 0
     v: Any
-    for v in range(remaining):
+    for v in range(live_count):
         alive[v] = v
-    while remaining > 0:
+    while live_count > 0:
         level += 1
         if level >= end:
-            remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
-        if remaining == 0 or level > final:
+            live_count, level, end, window_size = _next_window(alive, live_count, remainders, level, window)
+        if live_count == 0 or level > final:
             break
         # What the window holds at this level begins the queue; what has a lower level has left the window.
-        waiting = size = 0
-        for place in range(U(inside)):
+        queue_size = size = 0
+        for place in range(U(window_size)):
             v = window[place]
-            if 0 <= left[U(v)] <= level:
-                queue[U(waiting)] = v
-                left[U(v)] = ~level
-                waiting += 1
-            elif left[U(v)] > level:
+            if 0 <= remainders[U(v)] <= level:
+                queue[U(queue_size)] = v
+                remainders[U(v)] = ~level
+                queue_size += 1
+            elif remainders[U(v)] > level:
                 window[U(size)] = v
                 size += 1
         # A removed vertex takes one from each neighbour, which falls to this level, or into the window.
-        inside, done = size, 0
-        while done < waiting:
-            v = U(queue[U(done)])
-            done += 1
+        window_size, position = size, 0
+        while position < queue_size:
+            v = U(queue[U(position)])
+            position += 1
             for q in range(U(starts[v]), U(starts[v + U(1)])):
                 w = U(neighbours[q])
-                if left[w] <= level:
+                if remainders[w] <= level:
                     continue
-                left[w] -= 1
-                if left[w] == level:
-                    queue[U(waiting)] = w
-                    left[w] = ~level
-                    waiting += 1
-                elif left[w] == end - 1:
-                    window[U(inside)] = w
-                    inside += 1
+                remainders[w] -= 1
+                if remainders[w] == level:
+                    queue[U(queue_size)] = w
+                    remainders[w] = ~level
+                    queue_size += 1
+                elif remainders[w] == end - 1:
+                    window[U(window_size)] = w
+                    window_size += 1
 
 
 @inlined
-def _compact(vertex: Any, starts: Array, stops: Array, entries: Array, left: Array) -> None:
+def _compact(vertex: Any, starts: Array, stops: Array, entries: Array, remainders: Array) -> None:
     """Drop the dead entries of a row."""
     place = U(starts[vertex])
     for q in range(U(starts[vertex]), U(stops[vertex])):
         neighbour, edge = entries[q, 0], entries[q, 1]
         entries[place, 0], entries[place, 1] = neighbour, edge
-        place += U(left[U(edge)] >= 0)
+        place += U(remainders[U(edge)] >= 0)
     stops[vertex] = np.int64(place)
 
 
 @inlined
 def _wait_at_hub(
-    edge: Any, columns: Array, heads: Array, following: Array, queue: Array, ring: Any, queued: Any
+    edge: Any, columns: Array, heads: Array, successors: Array, queue: Array, ring: Any, queue_size: Any
 ) -> Any:
     """Have an edge wait at its hub, and queue the hub unless it is queued; return the queue's next place and length."""
     hub = columns[U(edge)]
     if heads[U(hub)] == NOBODY:
         queue[U(ring)] = hub
-        queued, ring = queued + 1, ring + 1
+        queue_size, ring = queue_size + 1, ring + 1
         if ring == len(queue):
             ring = 0
-    following[U(edge)] = heads[U(hub)]
+    successors[U(edge)] = heads[U(hub)]
     heads[U(hub)] = edge
-    return ring, queued
+    return ring, queue_size
 
 
 @inlined
-def _entries_to_stream(waiting: Any, rows: Array, starts: Array, stops: Array, following: Array, length: Any) -> Any:
+def _entries_to_stream(edge: Any, rows: Array, starts: Array, stops: Array, successors: Array, length: Any) -> Any:
     """Number of entries that would be streamed: those in the other ends' rows of the waiting edges."""
     total = 0
-    while waiting != NOBODY:
-        u = U(rows[U(waiting)])
+    while edge != NOBODY:
+        u = U(rows[U(edge)])
         total += min(stops[u] - starts[u], SEARCH * length)
-        waiting = following[U(waiting)]
+        edge = successors[U(edge)]
     return total
 
 
 @inlined
-def _others_by_marks(entries: Array, head: Any, tail: Any, marks: Array, left: Array, others: Array) -> Any:
+def _others_by_marks(entries: Array, head: Any, tail: Any, marks: Array, remainders: Array, others: Array) -> Any:
     """Note the two other edges of each remaining triangle of an edge, by its hub row's marks; return their number."""
-    written = U(0)
+    other_count = U(0)
     for q in range(U(head), U(tail)):
         g = marks[U(entries[q, 0])]
-        if g != NOBODY and left[U(g)] >= 0 and left[U(entries[q, 1])] >= 0:
-            others[written] = g
-            others[written + U(1)] = entries[q, 1]
-            written += U(2)
-    return written
+        if g != NOBODY and remainders[U(g)] >= 0 and remainders[U(entries[q, 1])] >= 0:
+            others[other_count] = g
+            others[other_count + U(1)] = entries[q, 1]
+            other_count += U(2)
+    return other_count
 
 
 @inlined
-def _others_by_search(entries: Array, head: Any, tail: Any, low: Any, behind: Any, left: Array, others: Array) -> Any:
+def _others_by_search(
+    entries: Array, head: Any, tail: Any, low: Any, row_end: Any, remainders: Array, others: Array
+) -> Any:
     """As `_others_by_marks`, but search each entry of one end's row in the other's, from where the last one ended."""
-    written = U(0)
+    other_count = U(0)
     for q in range(U(head), U(tail)):
-        w, high = entries[q, 0], behind
+        w, high = entries[q, 0], row_end
         while low < high:
             middle = (low + high) >> 1
             if entries[U(middle), 0] < w:
                 low = middle + 1
             else:
                 high = middle
-        if low == behind:
+        if low == row_end:
             break
         if entries[U(low), 0] == w:
             f, g = entries[q, 1], entries[U(low), 1]
-            if left[U(f)] >= 0 and left[U(g)] >= 0:
-                others[written] = f
-                others[written + U(1)] = g
-                written += U(2)
-    return written
+            if remainders[U(f)] >= 0 and remainders[U(g)] >= 0:
+                others[other_count] = f
+                others[other_count + U(1)] = g
+                other_count += U(2)
+    return other_count
 
 
 @Kernel
@@ -287,10 +279,10 @@ def _peel_edges(
     entries: Int32Rows,
     rows: Int32s,
     columns: ConstInt32s,
-    left: Int32s,
+    remainders: Int32s,
     alive: Int32s,
     window: Int32s,
-    following: Int32s,
+    successors: Int32s,
     heads: Int32s,
     marks: Int32s,
     queue: Int32s,
@@ -299,76 +291,76 @@ def _peel_edges(
     final: int,
 ) -> int:
     """Remove the edges of the levels from `begin` to `final`; return the number of removed triangles."""
-    remaining, level, end, triangles = len(left), begin - 1, 0, np.int64(0)
-    inside = 0  # edges in the window
+    live_count, level, end, triangles = len(remainders), begin - 1, 0, np.int64(0)
+    window_size = 0  # edges in the window
     v: Any
     e: Any
-    for e in range(remaining):
+    for e in range(live_count):
         alive[e] = e
-    while remaining > 0:
+    while live_count > 0:
         level += 1
         if level >= end:
-            remaining, level, end, inside = _next_window(alive, remaining, left, level, window)
-        if remaining == 0 or level > final:
+            live_count, level, end, window_size = _next_window(alive, live_count, remainders, level, window)
+        if live_count == 0 or level > final:
             break
         # Edges of this level wait at their hubs, which are in a ring, each at most once; earlier ones leave the window.
-        ring = queued = done = turn = size = 0
-        for place in range(U(inside)):
+        ring = queue_size = hub_count = turn = size = 0
+        for place in range(U(window_size)):
             e = window[place]
-            if 0 <= left[U(e)] <= level:
-                ring, queued = _wait_at_hub(e, columns, heads, following, queue, ring, queued)
-            elif left[U(e)] > level:
+            if 0 <= remainders[U(e)] <= level:
+                ring, queue_size = _wait_at_hub(e, columns, heads, successors, queue, ring, queue_size)
+            elif remainders[U(e)] > level:
                 window[U(size)] = e
                 size += 1
-        inside = size
+        window_size = size
         # Take the edges that wait at one hub after another; its row is marked if that is worth it.
-        while done < queued:
+        while hub_count < queue_size:
             v = U(queue[U(turn)])
-            done, turn = done + 1, turn + 1
+            hub_count, turn = hub_count + 1, turn + 1
             if turn == len(queue):
                 turn = 0
             e = heads[v]
             heads[v] = NOBODY
             first, last = starts[v], stops[v]
             if last - first > 2 * np.int64(live[v]):
-                _compact(v, starts, stops, entries, left)
+                _compact(v, starts, stops, entries, remainders)
                 last = stops[v]
             length = last - first
-            marked = SEARCH * _entries_to_stream(e, rows, starts, stops, following, length) > length
-            if marked:
+            uses_marks = SEARCH * _entries_to_stream(e, rows, starts, stops, successors, length) > length
+            if uses_marks:
                 for q in range(U(first), U(last)):
                     marks[U(entries[q, 0])] = entries[q, 1]
             while e != NOBODY:
                 u = U(rows[U(e)])
                 head, tail = starts[u], stops[u]
                 if tail - head > 2 * np.int64(live[u]):
-                    _compact(u, starts, stops, entries, left)
+                    _compact(u, starts, stops, entries, remainders)
                     tail = stops[u]
-                if marked and tail - head <= SEARCH * length:
-                    written = _others_by_marks(entries, head, tail, marks, left, others)
+                if uses_marks and tail - head <= SEARCH * length:
+                    other_count = _others_by_marks(entries, head, tail, marks, remainders, others)
                 else:
-                    short, stop, low, behind = head, tail, first, last
+                    short, stop, low, row_end = head, tail, first, last
                     if tail - head > length:
-                        short, stop, low, behind = first, last, head, tail
-                    written = _others_by_search(entries, short, stop, low, behind, left, others)
+                        short, stop, low, row_end = first, last, head, tail
+                    other_count = _others_by_search(entries, short, stop, low, row_end, remainders, others)
                 # Each of the other edges loses a triangle, and falls to this level, or into the window.
-                triangles += np.int64(written >> U(1))
-                for number in range(written):
+                triangles += np.int64(other_count >> U(1))
+                for number in range(other_count):
                     f = others[number]
-                    triangles_left = left[U(f)] - 1
+                    triangles_left = remainders[U(f)] - 1
                     if triangles_left < level:
                         continue  # it is removed at this level, too
-                    left[U(f)] = triangles_left
+                    remainders[U(f)] = triangles_left
                     if triangles_left == level:
-                        ring, queued = _wait_at_hub(f, columns, heads, following, queue, ring, queued)
+                        ring, queue_size = _wait_at_hub(f, columns, heads, successors, queue, ring, queue_size)
                     elif triangles_left == end - 1:
-                        window[U(inside)] = f
-                        inside += 1
-                left[U(e)] = ~level
+                        window[U(window_size)] = f
+                        window_size += 1
+                remainders[U(e)] = ~level
                 live[u] -= 1
                 live[v] -= 1
-                e = following[U(e)]
-            if marked:
+                e = successors[U(e)]
+            if uses_marks:
                 for q in range(U(first), U(last)):
                     marks[U(entries[q, 0])] = NOBODY
     return int(triangles)

@@ -26,17 +26,8 @@ from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BEHIND, Array, BlockTask
 
 __all__ = [
-    "Lengths",
-    "Rule",
-    "expected_probes",
-    "hindex",
-    "hub",
-    "lstc",
-    "merge",
-    "search",
-    "tcstream",
-    "trust",
-]
+    "Lengths", "Rule", "expected_probes", "hindex", "hub", "lstc", "merge", "search", "tcstream", "trust",
+]  # fmt: skip
 
 CHUNK = 1 << 22
 """Index edges processed in one step."""
@@ -56,50 +47,44 @@ Rule = Callable[[Lengths], Array]
 """Returns the probes of index edges."""
 
 
-def hub(of: Lengths) -> Array:
+def hub(lengths: Lengths) -> Array:
     """Probes of `hub`."""
-    return of.xp.where(of.a == 0, 0, of.xp.where(of.b <= SHORT, of.b, of.xp.minimum(of.a, of.b)))
+    xp, a, b, *_ = lengths
+    return xp.where(a == 0, 0, xp.where(b <= SHORT, b, xp.minimum(a, b)))
 
 
-def trust(of: Lengths) -> Array:
+def trust(lengths: Lengths) -> Array:
     """Probes of `trust`."""
-    return of.xp.where(of.hashed, of.b, 0)
+    return lengths.xp.where(lengths.hashed, lengths.b, 0)
 
 
-def hindex(of: Lengths) -> Array:
+def hindex(lengths: Lengths) -> Array:
     """Probes of `hindex`."""
-    return of.xp.where((of.t > 0) & (of.b > 0), of.xp.maximum(of.t, of.b), 0)
+    return lengths.xp.where((lengths.t > 0) & (lengths.b > 0), lengths.xp.maximum(lengths.t, lengths.b), 0)
 
 
-def merge(of: Lengths) -> Array:
+def merge(lengths: Lengths) -> Array:
     """Probes of `merge`."""
-    return of.xp.where((of.a > 0) & (of.b > 0), of.a + of.b, 0)
+    return lengths.xp.where((lengths.a > 0) & (lengths.b > 0), lengths.a + lengths.b, 0)
 
 
-def search(of: Lengths) -> Array:
+def search(lengths: Lengths) -> Array:
     """Probes of `search`."""
-    return of.xp.minimum(of.a, of.b)
+    return lengths.xp.minimum(lengths.a, lengths.b)
 
 
-def lstc(of: Lengths) -> Array:
+def lstc(lengths: Lengths) -> Array:
     """Probes of `lstc`."""
-    return of.b * -(-of.t // TILE)
+    return lengths.b * -(-lengths.t // TILE)
 
 
-def tcstream(of: Lengths) -> Array:
+def tcstream(lengths: Lengths) -> Array:
     """Probes of `tcstream`."""
-    return of.xp.minimum(of.t, of.b)
+    return lengths.xp.minimum(lengths.t, lengths.b)
 
 
 def expected_probes(task: BlockTask, rule: Rule) -> int:
-    """Sum of the probes that a kernel must report for a task.
-
-    Parameters
-    ----------
-    task : BlockTask
-    rule : Rule
-        The rule of the kernel, one of the above.
-    """
+    """Sum of the probes that a kernel must report for a task, by the kernel's rule, one of the above."""
     return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 

@@ -2,9 +2,9 @@
 
 Two passes over memory count the values of the leading digit, and deal the keys to as many buckets. Each bucket is
 then sorted by the other digits, from the lowest up, in a second level cache. Keys of several arrays are dealt into
-one array without a copy in between, and so are keys that are still to be made from edges (`LazyKeys`). Threads may
-share all of it: they never write to the same place when they count and deal different arrays, and sort different
-buckets.
+one array without a copy in between, and so are keys that are still to be made from edges (`LazyKeys`). A bucket is
+sorted, and its edges are taken, while its keys are in cache. Threads may share all of it: they never write to the same
+place when they count and deal different arrays, and sort different buckets.
 """
 
 # Kronecker 20, 16.8 M keys of 40 bits in 16 arrays, milliseconds on one core:
@@ -25,25 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int64s, Kernel, KernelOfIds
+from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int32s, Int64s, Kernel, KernelOfIds
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BATCH",
-    "FEW",
-    "Buckets",
-    "Keys",
-    "LazyKeys",
-    "canonical_keys",
-    "dealt",
-    "in_turn",
-    "merge",
-    "orient",
-    "oriented_keys",
-    "select",
-    "sort",
-    "split",
-]
+    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "canonical_keys", "compact_distinct", "continue_rows", "dealt",
+    "merge", "orient", "oriented_keys", "select", "sort", "split",
+]  # fmt: skip
 
 BUCKET, MOST_BITS = 13, 12
 """Binary logarithms of twice the keys of a bucket, if keys were evenly spread; and of the largest number of buckets."""
@@ -107,25 +95,25 @@ def orient(keys: ConstInt64s, rank: ConstInt32s, shift: int, oriented: Int64s) -
 
 
 @Kernel
-def _between(keys: ConstInt64s, first: int, end: int, kept: Int64s) -> Any:
-    """Write the keys with first <= key < end to `kept`, one entry longer than `keys`; return how many."""
+def _between(keys: ConstInt64s, first: int, end: int, selection: Int64s) -> Any:
+    """Write the keys with first <= key < end to `selection`, one entry longer than `keys`; return how many."""
     size = np.int64(0)
     for i in range(len(keys)):
         key = keys[i]
-        kept[U(size)] = key
+        selection[U(size)] = key
         size += np.int64((key >= first) & (key < end))
     return size
 
 
 @Kernel
-def _part(keys: ConstInt64s, border: int, both: Int64s, front: int, behind: int) -> int:
-    """Write keys below `border` to `both` from `front` on, the others down from `behind`; return the new `front`."""
+def _part(keys: ConstInt64s, border: int, halves: Int64s, front: int, back: int) -> int:
+    """Write keys below `border` to `halves` from `front` on, the others down from `back`; return the new `front`."""
     for i in range(U(len(keys))):
         key = keys[i]
-        both[U(front)] = both[U(behind - 1)] = key  # one of them is overwritten by the next key, without a branch
-        below: Any = np.int64(key < border)
-        front += below
-        behind -= 1 - below
+        halves[U(front)] = halves[U(back - 1)] = key  # one of them is overwritten by the next key, without a branch
+        is_below: Any = np.int64(key < border)
+        front += is_below
+        back -= 1 - is_below
     return front
 
 
@@ -147,7 +135,7 @@ def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, b
             begin = end
             continue
         counts[:] = 0
-        source, other, moved = keys[begin:end], spare[:size], False
+        source, other, is_moved = keys[begin:end], spare[:size], False
         for i in range(U(size)):
             key = U(source[i]) >> U(low)
             for d in range(U(digits)):
@@ -167,11 +155,38 @@ def _sort_buckets(keys: Int64s, ends: ConstInt64s, spare: Int64s, digits: int, b
                 digit = (U(source[i]) >> shift) & mask
                 other[U(places[digit])] = source[i]
                 places[digit] += 1
-            source, other, moved = other, source, not moved
-        if moved:
+            source, other, is_moved = other, source, not is_moved
+        if is_moved:
             for i in range(U(size)):
                 other[i] = source[i]
         begin = end
+
+
+@Kernel
+def compact_distinct(keys: Int64s) -> int:
+    """Move each of the ascending keys to the front once; return how many these are."""
+    size, last = 0, np.int64(-1)
+    for i in range(len(keys)):
+        key = keys[i]
+        keys[U(size)] = key
+        size += key != last
+        last = key
+    return size
+
+
+@Kernel
+def continue_rows(
+    keys: ConstInt64s, start: int, columns: int, first: int, row: int, offsets: Int64s, numbers: Int32s
+) -> int:
+    """Continue rows from `row` on with further keys, of which `first` came before; return the last key's row."""
+    end = start + (row + 1) * columns
+    for i in range(len(keys)):
+        while keys[i] >= end and row < len(offsets) - 2:
+            row += 1
+            offsets[U(row)] = first + i
+            end += columns
+        numbers[i] = keys[i] - (end - columns)
+    return row
 
 
 @dataclass(frozen=True)
@@ -264,7 +279,7 @@ def _chunks(keys: Keys) -> Iterable[Array]:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Keys dealt to buckets by their leading digit.
+    """Keys dealt to buckets by their leading digit; implements `protocol.Buckets` for keys of edges.
 
     Attributes
     ----------
@@ -275,12 +290,20 @@ class Buckets:
         Bits below the leading digit.
     base : int
         Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them.
+    batch : int
+        Keys of neighbouring buckets that are sorted and returned together.
     """
 
     keys: Array
     ends: Array
     shift: int
     base: int = 0
+    batch: int = BATCH
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return len(self.keys)
 
     def __len__(self) -> int:
         """Number of buckets."""
@@ -318,7 +341,7 @@ class Buckets:
         digits = -(-bits // DIGIT)
         while first < end:
             begin = int(self.ends[first])
-            batch_end = max(first + 1, int(np.searchsorted(self.ends, begin + BATCH, side="right")) - 1)
+            batch_end = max(first + 1, int(np.searchsorted(self.ends, begin + self.batch, side="right")) - 1)
             batch_end = min(batch_end, end)
             keys = self.keys[begin : int(self.ends[batch_end])]
             if digits:
@@ -327,20 +350,41 @@ class Buckets:
             yield first, batch_end, keys
             first = batch_end
 
+    def distinct(self, first: int, end: int, shift: int) -> Array:
+        """Sort a range of buckets and keep each key once: in place, or in a copy where over a quarter go."""
+        keys, size = self.keys[self.ends[first] : self.ends[end]], 0
+        for _, _, batch in self.sorted(first, end):
+            count = compact_distinct(batch)
+            keys[size : size + count] = batch[:count]
+            size += count
+        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
+        """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""
+        offsets, numbers, row, edge = np.zeros(rows + 1, np.int64), np.empty(len(self.keys), np.int32), 0, 0
+        for _, _, keys in self.sorted(0, len(self.ends) - 1, low=low):
+            row = continue_rows(keys, start, columns, edge, row, offsets, numbers[edge : edge + len(keys)])
+            edge += len(keys)
+        offsets[row + 1 :] = edge
+        return offsets, numbers
+
+    def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
+        """Sort a range of buckets, each of whole rows, and write their rows into the arrays of the only block."""
+        rows, last = self.shift - shift, len(offsets) - 1
+        for bucket, bucket_end, keys in self.sorted(first, end, low=low):
+            begin, edge = min(bucket << rows, last), int(self.ends[bucket])
+            row_offsets = offsets[begin : min(bucket_end << rows, last) + 1]
+            row_offsets[0] = edge
+            row = continue_rows(
+                keys, begin << shift, 1 << shift, edge, 0, row_offsets, columns[edge : edge + len(keys)]
+            )
+            row_offsets[row + 1 :] = edge + len(keys)
+
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort keys in ascending order, within twice their memory.
+    """Sort keys, 0 <= key < bound, in ascending order, within twice their memory.
 
-    Parameters
-    ----------
-    keys : array of int64
-        0 <= key < bound. Overwritten.
-    bound : int
-
-    Returns
-    -------
-    array of int64
-        `keys`, or another array of the same size.
+    They are overwritten; the result is their array, or another one of the same size.
     """
     if len(keys) < FEW:
         return np.sort(keys)
@@ -351,13 +395,7 @@ def sort(keys: Array, bound: int) -> Array:
 def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
     """Sort the keys of several arrays into a new one; the arrays are not changed, and the list is emptied.
 
-    Parameters
-    ----------
-    arrays : list of arrays of int64, or of LazyKeys
-    bound : int
-        0 <= key < bound.
-    low : int
-        Keys that differ only in bits below this one may come in any order.
+    For all keys 0 <= key < bound. Those that differ only in bits below `low` may come in any order.
     """
     if sum(map(len, arrays)) < FEW:
         return np.sort(_together(arrays))
@@ -381,19 +419,20 @@ def dealt(
     bound: int,
     span: tuple[int, int] | None = None,
     calls: Callable[..., list[Any]] = in_turn,
+    batch: int = BATCH,
 ) -> Buckets:
-    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt`.
+    """Deal the keys of several arrays to buckets in a new array; parameters as for `Backend.dealt` and `Buckets`.
 
     Without a span, keys are read once more to find their smallest and largest.
     """
-    if sum(map(len, arrays)) <= BATCH:  # they fit the cache as they are
+    if sum(map(len, arrays)) <= batch:  # they fit the cache as they are
         together = _together(arrays)
         return Buckets(together, np.array([0, len(together)]), max(1, (bound - 1).bit_length()))
     pieces = [keys[first : first + PIECE] for keys in arrays for first in range(0, len(keys), PIECE)]
     if span is None:  # keys that are computed are not computed once more
-        stored = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
-        spans = [(int(keys.min()), int(keys.max())) for keys in stored]
-        spans += [(0, bound)] * (len(stored) < sum(len(keys) > 0 for keys in arrays))
+        arrays_of_keys = [keys for keys in arrays if isinstance(keys, np.ndarray) and len(keys)]
+        spans = [(int(keys.min()), int(keys.max())) for keys in arrays_of_keys]
+        spans += [(0, bound)] * (len(arrays_of_keys) < sum(len(keys) > 0 for keys in arrays))
         span = min(first for first, _ in spans), max(end for _, end in spans)
     arrays.clear()
     first, end = span
@@ -403,16 +442,16 @@ def dealt(
     ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = np.cumsum(counts, axis=0)  # where each piece writes the keys of each bucket: behind those of former pieces
     places += ends[:-1] - counts
-    target, placed = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
+    target, piece_places = np.empty(int(ends[-1]), np.int64), list(zip(pieces, places, strict=True))
     pieces.clear()  # so that each array is freed once its keys are dealt
-    calls(_deal, placed, shift, target, base)
-    return Buckets(target, ends, shift, base)
+    calls(_deal, piece_places, shift, target, base)
+    return Buckets(target, ends, shift, base, batch)
 
 
 def _together(arrays: list[Keys]) -> Array:
     """Concatenate keys in a new array, and empty the list."""
-    stored, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
-    return np.concatenate([np.empty(0, np.int64), *stored])
+    parts, arrays[:] = [keys if isinstance(keys, np.ndarray) else keys.keys() for keys in arrays], []
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def select(keys: Keys, first: int, end: int) -> Array:

@@ -7,30 +7,10 @@ from math import isqrt
 from dasktc.backends.protocol import GraphBounds, TaskSize
 
 __all__ = [
-    "AHEAD",
-    "BATCH",
-    "BLOCK",
-    "DEPTH",
-    "HUBS",
-    "LARGE",
-    "PAIRS",
-    "SHORT",
-    "SMALL",
-    "SPARSE",
-    "TILE",
-    "WORDS",
-    "bitmap_words",
-    "bucket_depth",
-    "edge_values_bytes",
-    "hash_bytes",
-    "hub_bytes",
-    "hub_count",
-    "most_deferred",
-    "support_bytes",
-    "times_bytes",
-    "visit_bytes",
-    "visit_of_values_bytes",
-]
+    "AHEAD", "BATCH", "BLOCK", "DEPTH", "HUBS", "LARGE", "PAIRS", "SHORT", "SMALL", "SPARSE", "TILE", "WORDS",
+    "bitmap_words", "bucket_depth", "edge_values_bytes", "hash_bytes", "hub_bytes", "hub_count", "most_deferred",
+    "support_bytes", "times_bytes", "visit_bytes", "visit_of_values_bytes",
+]  # fmt: skip
 
 # hub
 
@@ -80,65 +60,47 @@ def bitmap_words(hubs: int) -> int:
 
 
 def most_deferred(index_edges: int, block_edges: int) -> int:
-    """The most edges deferred at once, except those of a single row.
-
-    Parameters
-    ----------
-    index_edges, block_edges : int
-        Edges of the task's split, and of its index block.
-    """
+    """The most edges deferred at once, except those of one row, by the edges of the split and of its index block."""
     return min(MOST, index_edges, max(FEW, block_edges // SHARE))
 
 
 def hub_count(edges: int, rows: int) -> int:
-    """Choose the number of hubs so that their bitmaps, hubs²/16 bytes, take at most 4 bytes per stream edge.
-
-    Parameters
-    ----------
-    edges, rows : int
-        Edges and rows of the stream block.
-    """
+    """Choose a stream block's number of hubs so that their bitmaps, hubs²/16 bytes, take at most 4 bytes per edge."""
     return min(HUBS, isqrt(64 * edges), rows)
 
 
-def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def hub_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the bytes of `hub`'s tables for a task."""
-    columns, index_edges = of.columns, of.splits * of.index_edges
+    columns, index_edges = size.columns, size.splits * size.index_edges
     longest = columns if graph is None else min(columns, graph.longest)
-    rows = columns if graph is None else graph.rows_above(SHORT, of)
-    marked = rows if graph is not None and graph.ordered and of.lower else columns
-    hubs = hub_count(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
+    rows = columns if graph is None else graph.rows_above(SHORT, size)
+    marker_bytes = rows if graph is not None and graph.ordered and size.lower else columns
+    hubs = hub_count(size.stream_edges, columns) if size.lower and (graph is None or graph.ordered) else 0
     bitmaps = 8 * bitmap_words(hubs)
-    tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
-    deferred = min(
-        max(most_deferred(of.index_edges, index_edges), longest), index_edges
+    tables = 4 * rows + marker_bytes + columns // 8  # waiting, marker, bits
+    deferrals = min(
+        max(most_deferred(size.index_edges, index_edges), longest), index_edges
     )  # for a chunk, or for a longer row
-    return bitmaps + tables + 8 * (deferred + AHEAD) + (1 << 10)
+    return bitmaps + tables + 8 * (deferrals + AHEAD) + (1 << 10)
 
 
-def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def support_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the working memory of `supports.edges` beside the supports, in bytes; `vertices` takes less."""
-    hubs = hub_count(of.stream_edges, of.columns) if of.lower and (graph is None or graph.ordered) else 0
-    words, deferred = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
-    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferred, of.columns) + AHEAD)
+    hubs = hub_count(size.stream_edges, size.columns) if size.lower and (graph is None or graph.ordered) else 0
+    words, deferrals = WORDS * (1 + (hubs >> BLOCK)), most_deferred(size.index_edges, size.splits * size.index_edges)
+    ranks, hits, groups = 2 * bitmap_words(hubs), 4 * size.columns, 4 * (max(deferrals, size.columns) + AHEAD)
     batch = 8 * BATCH * words + 12 * (PAIRS + hubs) + 4 * hubs
-    return hub_bytes(of, graph) + ranks + hits + groups + batch + (1 << 17)
+    return hub_bytes(size, graph) + ranks + hits + groups + batch + (1 << 17)
 
 
 def bucket_depth(longest: int) -> int:
-    """Entries that a bucket must hold so that the table of the longest row stays half empty.
-
-    Parameters
-    ----------
-    longest : int
-        Entries of the longest table row.
-    """
+    """Entries that a bucket must hold so that the table of the longest row, of `longest` entries, stays half empty."""
     return max(DEPTH, -(-2 * longest // LARGE))
 
 
-def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+def hash_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     """Upper bound of the bytes of `trust`'s and `hindex`'s table for a task."""
-    longest = of.columns if graph is None else min(of.columns, graph.longest)
+    longest = size.columns if graph is None else min(size.columns, graph.longest)
     return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)
 
 

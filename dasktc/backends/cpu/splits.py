@@ -33,20 +33,9 @@ from dasktc.backends.csr import BEHIND, Array, BlockTask, on_host
 from dasktc.registry import KERNELS
 
 __all__ = [
-    "GROUP",
-    "Cost",
-    "Share",
-    "groups",
-    "halves",
-    "hub_cost",
-    "rows_of",
-    "sample_bytes",
-    "search_cost",
-    "share_of",
-    "stream_cost",
-    "tile_cost",
-    "walk_cost",
-]
+    "GROUP", "Cost", "Share", "groups", "halves", "hub_cost", "rows_of", "sample_bytes", "search_cost", "share_of",
+    "stream_cost", "tile_cost", "walk_cost",
+]  # fmt: skip
 
 GROUP = 32
 """Rows that are dealt out together, a warp's, as in the kernels' prelude."""
@@ -83,11 +72,7 @@ class Share(NamedTuple):
 def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
     """The rows of the index block that a task counts, whether they are a range or dealt out.
 
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
+    `xp` is numpy or cupy, whose arrays the task's blocks are.
     """
     if not _dealt(task):
         begin, end = rows_of(task, xp)
@@ -99,20 +84,9 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
 
 
 def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
-    """First row of each group of a share, and the running sums of the groups' edges.
+    """First row of each group of a share, which has at least one row, and the running sums of the groups' edges, int64.
 
-    Parameters
-    ----------
-    share : Share
-        With at least one row.
-    offsets : array of int64
-        Offsets of the index block.
-    xp : module
-        numpy or cupy.
-
-    Returns
-    -------
-    first, ends : array of int64, shape (groups,)
+    The offsets are those of the index block, an array of `xp`, numpy or cupy.
     """
     begin, step, rows = share
     first = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
@@ -127,16 +101,8 @@ def _dealt(task: BlockTask) -> bool:
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     """First row of the index block that a task counts, and the end of its range, where its split is a range.
 
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        numpy or cupy, whose arrays the task's blocks are.
-
-    Returns
-    -------
-    begin, end : int
-        The ranges of splits 0, 1, ... follow each other, from the first row to the last.
+    The ranges of splits 0, 1, ... follow each other, from the first row to the last. `xp` is numpy or cupy, whose
+    arrays the task's blocks are.
     """
     if task.rows is not None:
         return task.rows
@@ -145,29 +111,18 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     # A thread keeps the cuts of a triple, because it often counts several splits in succession.
     blocks, key = (task.index, task.table, task.stream), (task.splits, task.cut_for)
     references, cut_key, cuts = getattr(_thread, "kept", ((), None, []))
-    if cut_key != key or any(block() is not mine for block, mine in zip(references, blocks, strict=True)):
+    if cut_key != key or any(block() is not current for block, current in zip(references, blocks, strict=True)):
         cuts = _cuts(task, xp)
         _thread.kept = [weakref.ref(block) for block in blocks], key, cuts
     return cuts[task.split], cuts[task.split + 1]
 
 
 def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
-    """Cut a task into two with about equally many edges.
+    """Cut a task into two with about equally many edges; a task with a single row is cut into none.
 
     Groups that were dealt out are dealt out again: split s of m becomes splits s and s + m of 2m. A range is cut into
     splits 2s and 2s + 1 of 2m with explicit rows, because an estimate from another sample might omit a row or count it
-    twice.
-
-    Parameters
-    ----------
-    task : BlockTask
-    xp : module
-        As for `rows_of`.
-
-    Returns
-    -------
-    list of BlockTask
-        Two tasks; none where the task has a single row.
+    twice. `xp` is as for `rows_of`.
     """
     share = share_of(task, xp)
     if share.rows < 2:
@@ -176,10 +131,10 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
         return [replace(task, split=split, splits=2 * task.splits) for split in (task.split, task.split + task.splits)]
     begin, end = share.begin, share.begin + share.rows
     starts = task.index.offsets[begin : end + 1]
-    half = (int(starts[0]) + int(starts[-1])) // 2
-    middle = begin + min(max(1, int(starts.searchsorted(half, side="right")) - 1), end - begin - 1)
-    twice = replace(task, split=2 * task.split, splits=2 * task.splits)
-    return [replace(twice, rows=(begin, middle)), replace(twice, split=twice.split + 1, rows=(middle, end))]
+    half_edges = (int(starts[0]) + int(starts[-1])) // 2
+    middle = begin + min(max(1, int(starts.searchsorted(half_edges, side="right")) - 1), end - begin - 1)
+    half_task = replace(task, split=2 * task.split, splits=2 * task.splits)
+    return [replace(half_task, rows=(begin, middle)), replace(half_task, split=half_task.split + 1, rows=(middle, end))]
 
 
 def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
@@ -200,20 +155,13 @@ def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     # The cost function of the kernel, on whichever backend it is; kernels without one are cut like `merge`.
     entries = (registry[task.cut_for] for registry in KERNELS.values() if task.cut_for in registry)
     cost: Cost = next((entry.cost for entry in entries if entry.cost), walk_cost)
-    reached = np.cumsum(1 + ROW // degree + cost(a, b, v))
-    bounds = np.arange(1, task.splits) * int(reached[-1]) // task.splits
-    return [0, *u[np.searchsorted(reached, bounds)].tolist(), index.rows]
+    cost_sums = np.cumsum(1 + ROW // degree + cost(a, b, v))
+    bounds = np.arange(1, task.splits) * int(cost_sums[-1]) // task.splits
+    return [0, *u[np.searchsorted(cost_sums, bounds)].tolist(), index.rows]
 
 
 def sample_bytes(edges: int, splits: int) -> int:
-    """Upper bound of the bytes that determining the rows of splits takes.
-
-    Parameters
-    ----------
-    edges : int
-        Edges of the index block.
-    splits : int
-    """
+    """Upper bound of the bytes that determining the rows of splits takes, from the edges of the index block."""
     return SAMPLED_BYTES * _sample(edges, splits)
 
 

@@ -93,17 +93,9 @@ def adjacency(keys: Array, shift: int, degrees: Array) -> tuple[Array, Array]:
 
 
 def squares(offsets: Array, columns: Array) -> Array:
-    """Count the cycles of four vertices through each vertex.
+    """Count the cycles of four vertices through each vertex, int64, from lists as `adjacency` returns them.
 
-    Parameters
-    ----------
-    offsets, columns : array
-        As `adjacency` returns them.
-
-    Returns
-    -------
-    array of int64, shape (vertices,)
-        The caller ensures that they do not overflow.
+    The caller ensures that the numbers do not overflow.
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     _add_squares(offsets, columns, np.zeros(len(counts), np.int32), counts)

@@ -28,13 +28,13 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     t = triple(task)
     with lent(task, t) as tables:
         supports = task.zero_supports(np)
-        below, hits = np.zeros(len(tables.bitmaps), np.uint16), np.zeros(tables.width, np.int32)
+        word_ranks, hits = np.zeros(len(tables.bitmaps), np.uint16), np.zeros(tables.width, np.int32)
         # A batch: bits of its rows, pairs of hub and row, rows ordered by hub, and each hub's first place.
         words, pairs = WORDS * (1 + (tables.hubs >> BLOCK)), PAIRS + tables.hubs
         batch = np.zeros(BATCH * words, np.uint64), np.empty((pairs, 2), np.uint32), np.empty(pairs, np.int32)
         heads = np.zeros(tables.hubs, np.int32)
-        hub_support.ranks(tables.hubs, tables.bitmaps, below)
-        rows = tables.bitmaps, below, tables.bits, *_counters(tables), hits, *supports, *batch, heads
+        hub_support.ranks(tables.hubs, tables.bitmaps, word_ranks)
+        rows = tables.bitmaps, word_ranks, tables.bits, *_counters(tables), hits, *supports, *batch, heads
         columns = *supports, None, None, hits
         kernels = hub_support.edges_by_rows, hub_support.edges_by_columns
         return supports, *_visited(task, t, tables, kernels, rows, columns, hub.BY_EDGE)
@@ -81,22 +81,22 @@ def _visited(
     kernels: tuple[Kernel[Any], Kernel[Any]],
     rows: tuple[Array, ...],
     columns: tuple[Array | None, ...],
-    beside: int,
+    detail: int,
 ) -> tuple[int, int]:
     """Alternately process as many rows as defer few edges, and then these edges; return triangles and wedges.
 
     The kernels of rows and of columns take the arrays of `rows` and of `columns`.
     """
     row_limit = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
-    hubs, waiting, (by_rows, by_columns) = tables.hubs, tables.waiting, kernels
+    hubs, groups, (by_rows, by_columns) = tables.hubs, tables.waiting, kernels
     triangles = wedges = 0
     while t.begin < t.end:
-        waiting[:] = 0
-        closed, walked, deferred, following = by_rows(t, hubs, *rows, waiting, row_limit)
-        triangles, wedges = triangles + closed, wedges + walked
-        if deferred:
-            chunk, lists = t._replace(end=following), np.zeros((deferred + AHEAD, 3), np.uint32)
-            hub.group(chunk, hubs, waiting, lists, beside)
-            triangles += int(by_columns(chunk, hubs, waiting, lists, tables.marker, *columns))
-        t = t._replace(begin=following)
+        groups[:] = 0
+        row_triangles, row_wedges, deferrals, next_row = by_rows(t, hubs, *rows, groups, row_limit)
+        triangles, wedges = triangles + row_triangles, wedges + row_wedges
+        if deferrals:
+            chunk, lists = t._replace(end=next_row), np.zeros((deferrals + AHEAD, 3), np.uint32)
+            hub.group(chunk, hubs, groups, lists, detail)
+            triangles += int(by_columns(chunk, hubs, groups, lists, tables.marker, *columns))
+        t = t._replace(begin=next_row)
     return triangles, wedges

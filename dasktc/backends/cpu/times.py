@@ -29,7 +29,7 @@ from dasktc.backends.cpu.hub import clear
 from dasktc.backends.cpu.hub_tables import forget
 from dasktc.backends.cpu.instructions import bit_length
 from dasktc.backends.cpu.intersect import Triple, columns_end, frozen, length, longest_row, triple, wedges_of
-from dasktc.backends.cpu.jit import ConstInt64s, Int64s, Kernel, Word, Words, compiles, inlined
+from dasktc.backends.cpu.jit import ConstInt64s, Int64s, Kernel, Word, Words, inlined
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["BINS", "time_counts"]
@@ -67,7 +67,7 @@ def by_times(
 ) -> tuple[int, int]:
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
-    within = wedges = 0
+    window_count = wedges = 0
     for u in range(t.begin, t.end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         if length(index, u) == 0 or length(table, u) == 0:
@@ -79,12 +79,11 @@ def by_times(
             for k in range(count):
                 q = U(places[k])
                 w = U(stream_columns[q])
-                within += _count(time, row_times[w], of_stream[q], window, k & U(COPIES - 1), counts)
+                window_count += _count(time, row_times[w], of_stream[q], window, k & U(COPIES - 1), counts)
         clear(bits, table_columns, table[u], table[u + 1])
-    return within, wedges
+    return window_count, wedges
 
 
-@compiles(by_times)
 def time_counts(task: BlockTask, times: Times, window: int) -> tuple[Array, int, int]:
     """Count the triangles of a task by the times t1 <= t2 <= t3 of their edges.
 
@@ -100,7 +99,7 @@ def time_counts(task: BlockTask, times: Times, window: int) -> tuple[Array, int,
     -------
     counts : array of int64, shape (BINS, BINS)
         Triangles by the bit lengths of t2 - t1 and of t3 - t1.
-    within : int
+    window_count : int
         Triangles within the window.
     wedges : int
         As in `TaskCount`.
@@ -112,5 +111,7 @@ def time_counts(task: BlockTask, times: Times, window: int) -> tuple[Array, int,
     bits, row_times = np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, np.int64)
     places = np.empty(longest_row(t.stream) + 1, np.int64)
     counts = np.zeros((COPIES, BINS, BINS), np.int64)
-    within, wedges = by_times(t, of_index, of_table, of_stream, U(window), bits, row_times, places, counts.ravel())
-    return counts.sum(axis=0), int(within), int(wedges)
+    window_count, wedges = by_times(
+        t, of_index, of_table, of_stream, U(window), bits, row_times, places, counts.ravel()
+    )
+    return counts.sum(axis=0), int(window_count), int(wedges)

@@ -46,13 +46,7 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
 
 
 def listing(task: BlockTask, limit: int) -> Array:
-    """List the first triangles of a task.
-
-    Parameters
-    ----------
-    task : BlockTask
-    limit : int
-        Largest number of triangles to list.
+    """List the first triangles of a task, `limit` at most.
 
     Returns
     -------
@@ -60,8 +54,8 @@ def listing(task: BlockTask, limit: int) -> Array:
         Row u of the index, column v of the index, column w of the table, numbered as in the blocks.
     """
     forget()
-    listed = np.empty((limit, 3), np.int32)
-    return listed[: _listing(triple(task), listed, np.zeros(columns_end(task), np.uint8))]
+    triangles = np.empty((limit, 3), np.int32)
+    return triangles[: _listing(triple(task), triangles, np.zeros(columns_end(task), np.uint8))]
 
 
 def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
@@ -72,14 +66,14 @@ def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array)
 @inlined
 def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, values: Array) -> Any:
     """Count the marked entries, without a branch on the data."""
-    closed = 0
+    matches = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
         hit = marks[w]
         hits[w] += hit
         values[q] += hit
-        closed += hit
-    return closed
+        matches += hit
+    return matches
 
 
 @Kernel
@@ -95,9 +89,9 @@ def _support(
         mark(marks, 1, table_columns, table[u], table[u + 1])
         for p in range(U(index[u]), U(index[u + 1])):
             v = index_columns[p]
-            closed = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
-            in_index[p] += closed
-            triangles += closed
+            matches = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
+            in_index[p] += matches
+            triangles += matches
         mark(marks, 0, table_columns, table[u], table[u + 1])
         collect(hits, table_columns, table[u], table[u + 1], in_table)
     return triangles, wedges
@@ -107,7 +101,7 @@ def _support(
 def _listing(t: Triple, triangles: Int32Rows, marks: Bytes) -> int:
     """Write as many triangles as the array has rows; return how many were written."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
-    listed = 0
+    count = 0
     for u in range(begin, end):
         if length(index, u) == 0 or length(table, u) == 0:
             continue
@@ -117,12 +111,12 @@ def _listing(t: Triple, triangles: Int32Rows, marks: Bytes) -> int:
             for q in range(U(stream[v]), U(stream[v + 1])):
                 w = stream_columns[q]
                 if marks[U(w)]:
-                    if listed == len(triangles):
-                        return listed
-                    triangles[listed, 0], triangles[listed, 1], triangles[listed, 2] = u, v, w
-                    listed += 1
+                    if count == len(triangles):
+                        return count
+                    triangles[count, 0], triangles[count, 1], triangles[count, 2] = u, v, w
+                    count += 1
         mark(marks, 0, table_columns, table[u], table[u + 1])
-    return listed
+    return count
 
 
 @Kernel

@@ -35,21 +35,21 @@ def _has(columns: Array, first: Any, last: Any, x: Any) -> Any:
 
 
 @Kernel
-def _closed(t: Triple, first: int, end: int, before: int, width: int, key: Word, one: bool) -> Any:
+def _closed(t: Triple, first: int, end: int, first_wedge: int, width: int, key: Word, one_block: bool) -> Any:
     index, index_columns, table, table_columns, stream, stream_columns, _, rows, _, shift = t
-    sampled = closed = start = 0
+    sample_size = closed_count = start = 0
     k, wedge = first, np.int64(-1)
     while k < end and wedge < 0:  # a stratum may begin before the triple
-        wedge = _drawn(k, key, width) - before
+        wedge = _drawn(k, key, width) - first_wedge
         k += 1
     if wedge < 0:
-        return sampled, closed
+        return sample_size, closed_count
     for u in range(rows):
         degree = length(index, u)
-        row_end = start + (degree * (degree - 1) // 2 if one else degree * length(table, u))
+        row_end = start + (degree * (degree - 1) // 2 if one_block else degree * length(table, u))
         while wedge < row_end:
             place = wedge - start
-            if one:
+            if one_block:
                 high = np.int64((1 + sqrt(1 + 8.0 * place)) / 2)
                 high -= high * (high - 1) // 2 > place
                 high += (high + 1) * high // 2 <= place
@@ -57,33 +57,26 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: Word,
             else:
                 high, low = place // length(table, u), place % length(table, u)
             v, w = np.int64(index_columns[index[u] + high]), np.int64(table_columns[table[u] + low])
-            joined = _has(stream_columns, stream[v], stream[v + 1], w)
-            if one and shift == BEHIND and not joined:
-                joined = _has(stream_columns, stream[w], stream[w + 1], v)
-            closed += joined
-            sampled += 1
+            is_closed = _has(stream_columns, stream[v], stream[v + 1], w)
+            if one_block and shift == BEHIND and not is_closed:
+                is_closed = _has(stream_columns, stream[w], stream[w + 1], v)
+            closed_count += is_closed
+            sample_size += 1
             if k == end:
-                return sampled, closed
-            wedge = _drawn(k, key, width) - before
+                return sample_size, closed_count
+            wedge = _drawn(k, key, width) - first_wedge
             k += 1
         start = row_end
-    return sampled, closed
+    return sample_size, closed_count
 
 
-def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
-    """Test the sampled wedges of a triple for closing edges.
+def closed(task: BlockTask, strata: Strata) -> tuple[int, int]:
+    """Test the sampled wedges of a triple for closing edges; return how many they are, and how many are closed.
 
-    Parameters
-    ----------
-    task : BlockTask
-        The triple; its splits are ignored.
-    of : Strata
-
-    Returns
-    -------
-    sampled, closed : int
-        Number of sampled wedges in this triple, and how many of them are closed.
+    The task's splits are ignored.
     """
     t = triple(task)._replace(begin=0, end=task.index.rows)
-    sampled, joined = _closed(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
-    return int(sampled), int(joined)
+    sample_size, closed_count = _closed(
+        t, strata.first, strata.end, strata.before, strata.width, U(strata.key), strata.one
+    )
+    return int(sample_size), int(closed_count)

@@ -13,13 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from dasktc.backends.cpu.hub import mark
 from dasktc.backends.cpu.hub_support import collect
 from dasktc.backends.cpu.hub_tables import forget
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, columns_end, longest_row, triple, wedges_of
-from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.cpu.intersect import Triple, columns_end, longest_row, triple, wedges_of
+from dasktc.backends.cpu.jit import Bytes, ConstInt32s, ConstInt64s, ConstReals, Int32s, Int64s, Kernel, Reals, inlined
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["most_similar", "support"]
@@ -28,17 +27,18 @@ U = np.uint64
 Corners = tuple[Array, Array, Array]
 
 
+@Kernel
 def _supports(
     t: Triple,
-    of_row: Array,
-    of_column: Array,
-    of_third: Array,
-    in_index: Array,
-    in_table: Array,
-    in_stream: Array,
-    marks: Array,
-    hits: Array,
-    places: Array,
+    of_row: Reals,
+    of_column: Reals,
+    of_third: Reals,
+    in_index: Reals,
+    in_table: Reals,
+    in_stream: Reals,
+    marks: Bytes,
+    hits: Reals,
+    places: Int64s,
 ) -> tuple[int, int]:
     """Add the weight of a triangle's vertices to their opposite edges; return triangles and wedges."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
@@ -91,19 +91,20 @@ def _precedes(value: Any, vertex: Any, other_value: Any, other: Any) -> Any:
     return value > other_value or (value == other_value and vertex < other)
 
 
+@Kernel
 def _most_similar(
-    offsets: Array,
-    columns: Array,
-    weights: Array,
+    offsets: ConstInt64s,
+    columns: ConstInt32s,
+    weights: ConstReals,
     begin: int,
     end: int,
     measure: int,
-    starts: Array,
-    sums: Array,
-    reached: Array,
-    vertices: Array,
-    values: Array,
-    sizes: Array,
+    starts: Int64s,
+    sums: Reals,
+    reached: Int32s,
+    vertices: Int32s,
+    values: Reals,
+    sizes: Int64s,
 ) -> None:
     for u in range(begin, end):
         reach = U(0)
@@ -135,17 +136,6 @@ def _most_similar(
         sizes[u - begin] = size
 
 
-_reals, _bytes = types.Array(types.float64, 1, "C"), types.Array(types.uint8, 1, "C")
-_numbers, _ids = types.Array(types.int64, 1, "C"), types.Array(types.int32, 1, "C")
-_offsets, _columns = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
-_weights = types.Array(types.float64, 1, "C", readonly=True)
-supports = Kernel(_supports, (TRIPLE, *[_reals] * 6, _bytes, _reals, _numbers))
-similar = Kernel(
-    _most_similar, (_offsets, _columns, _weights, *[types.int64] * 3, _numbers, _reals, _ids, _ids, _reals, _numbers)
-)
-
-
-@compiles(supports)
 def support(task: BlockTask, weights: Corners) -> tuple[list[Array], int, int]:
     """Add up, for each edge, the weights of the vertices opposite to it in a task's triangles.
 
@@ -168,11 +158,10 @@ def support(task: BlockTask, weights: Corners) -> tuple[list[Array], int, int]:
     zeros = {id(block): np.zeros(block.edges) for block in blocks}
     sums = [zeros[id(block)] for block in blocks]
     places = np.empty(longest_row(cut.stream) + 1, np.int64)
-    triangles, wedges = supports(cut, *weights, *sums, np.zeros(width, np.uint8), np.zeros(width), places)
+    triangles, wedges = _supports(cut, *weights, *sums, np.zeros(width, np.uint8), np.zeros(width), places)
     return sums, int(triangles), int(wedges)
 
 
-@compiles(similar)
 def most_similar(
     offsets: Array, columns: Array, weights: Array, rows: tuple[int, int], measure: int, top: int
 ) -> tuple[Array, Array, Array]:
@@ -206,6 +195,6 @@ def most_similar(
     np.cumsum(np.minimum(reach, min(top, len(degrees))), out=starts[1:])
     vertices, values, sizes = np.empty(starts[-1], np.int32), np.empty(starts[-1]), np.zeros(end - begin, np.int64)
     sums, reached = np.zeros(len(degrees)), np.empty(len(degrees) + 1, np.int32)
-    similar(offsets, columns, weights, begin, end, measure, starts, sums, reached, vertices, values, sizes)
+    _most_similar(offsets, columns, weights, begin, end, measure, starts, sums, reached, vertices, values, sizes)
     filled = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)) < np.repeat(sizes, np.diff(starts))
     return sizes, vertices[filled], values[filled]

@@ -97,10 +97,7 @@ class DaskExecutor(Executor):
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
 
-        Raises
-        ------
-        ClusterError
-            A worker cannot make the call.
+        Where a worker cannot make the call, it raises ClusterError.
         """
         ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
         start = time.monotonic()
@@ -129,12 +126,7 @@ class DaskExecutor(Executor):
     ) -> Any:
         """Submit one call, whose function is wrapped already."""
         # Calls that are submitted within 0.1 s have the same priority: Dask runs those that are ready in any order.
-        options: dict[str, Any] = {
-            "key": self._key(stage),
-            "pure": False,
-            "priority": int(urgent),
-            **_preferred(prefer),
-        }
+        options = {"key": self._key(stage), "pure": False, "priority": int(urgent)} | _preferred(prefer)
         return self.faults.ask(self.client.submit, _call, function, *args, **options)
 
     def measured(
@@ -328,10 +320,9 @@ class DaskExecutor(Executor):
                 first, arrays = pair
                 for number, key in enumerate(keys(first)):
                     array = self._submit(stage, operator.getitem, arrays, number)
-                    has_sum = key in array_sums
-                    array_sums[key] = (
-                        self.submit(f"{stage}-sum", fold.combine, [array_sums[key], array]) if has_sum else array
-                    )
+                    if key in array_sums:
+                        array = self.submit(f"{stage}-sum", fold.combine, [array_sums[key], array])
+                    array_sums[key] = array
             small_results.append(result)
         return small_results, array_sums | {key: total.result() for key, total in sums.items()}
 

@@ -60,18 +60,9 @@ class TaskSource:
 def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = True) -> Iterator[tuple[Any, Any]]:
     """Yield the futures of a source and their results as they end.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    faults : FaultPolicy
-    source : TaskSource
-    here : bool
-        Bring the results to the client; else each result is given as None, and stays on its worker.
-
-    Raises
-    ------
-    ClusterError
-        Tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a result.
+    With `here` the results come to the client; else each is given as None, and stays on its worker. It raises
+    ClusterError if tasks were cancelled, a task ends every worker, no worker is left, or the client cannot unpickle a
+    result.
     """
     tasks: Futures = {}
     with faults.one_line(), frozen_heap():

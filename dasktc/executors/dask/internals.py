@@ -162,18 +162,8 @@ def keep_futures(client: Any) -> None:
 def add_pages(scheduler: Any, name: str, pages: Mapping[str, Draw]) -> bool:
     """Serve pages on a scheduler's dashboard, before its own; call it in the scheduler's thread.
 
-    Parameters
-    ----------
-    scheduler : distributed.Scheduler
-    name : str
-        The page that all pages of the dashboard link to.
-    pages : mapping of path to callable
-        Each draws a page.
-
-    Returns
-    -------
-    bool
-        False where there is no dashboard.
+    All pages of the dashboard link to the page `name`; each function draws the page at its path. It returns False where
+    there is no dashboard.
     """
     try:
         from distributed.dashboard.core import BokehApplication

@@ -192,13 +192,7 @@ WHOLE = [":host { width: 100%; } .bk-clearfix { width: 100%; display: block; }"]
 
 
 class RunPage:
-    """The page's document: the state of one run, the latest or a chosen one.
-
-    Parameters
-    ----------
-    scheduler : distributed.Scheduler
-    monitor : Runs
-    """
+    """The page's document, of a Dask scheduler: the state of one run, the latest or a chosen one."""
 
     def __init__(self, scheduler: Any, monitor: Runs) -> None:
         self._scheduler, self._monitor = scheduler, monitor
@@ -505,14 +499,6 @@ def _draw(monitor: Runs, scheduler: Any, variables: dict[str, Any], document: An
 def add_page(scheduler: Any, monitor: Runs) -> bool:
     """Add the page to a scheduler's dashboard, and to the links on all its pages; call it in the scheduler's thread.
 
-    Parameters
-    ----------
-    scheduler : distributed.Scheduler
-    monitor : Runs
-
-    Returns
-    -------
-    bool
-        False where there is no dashboard.
+    It returns False where there is no dashboard.
     """
     return add_pages(scheduler, PATH, {f"/{PATH}": partial(_draw, monitor), **group_pages()})

@@ -35,12 +35,7 @@ MOST_WAITING = 100
 
 
 class ClientEvents:
-    """A listener that publishes events on a client's scheduler, one after another, without waiting for any.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """A listener that publishes events on a Dask client's scheduler, one after another, without waiting for any."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -77,10 +72,7 @@ class ClientEvents:
 class WorkerEvents:
     """A listener that publishes events from within a task on a Dask worker.
 
-    Parameters
-    ----------
-    client : str, optional
-        Id of a client that listens: its id is a topic, too, which Dask clears after the client has gone.
+    The id of a client that listens, if it is given, is a topic, too, which Dask clears after the client has gone.
     """
 
     def __init__(self, client: str | None = None) -> None:
@@ -140,11 +132,6 @@ def show_page(client: Any, logger: logging.Logger = log) -> None:
     """Have a client's scheduler keep the state of runs and show them on its page `/dasktc`; log the page's address.
 
     This is done once for each client. A scheduler that cannot have the page counts without it.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    logger : logging.Logger
     """
     with LOCK:
         if client in _SHOWN:

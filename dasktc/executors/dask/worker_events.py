@@ -6,12 +6,12 @@ each of 25 events was sent at once, a count of 30 ms took 10 ms more than withou
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 from weakref import ref
 
+from dasktc.backends.calls import dask_worker
 from dasktc.executors.dask.internals import add_metrics, has_metric
 from dasktc.executors.dask.worker_state import worker_state
 
@@ -27,12 +27,7 @@ PAUSE = 0.05
 
 
 class Outbox:
-    """Events of a worker that are waiting to be sent.
-
-    Parameters
-    ----------
-    worker : distributed.Worker
-    """
+    """Events of a Dask worker that are waiting to be sent."""
 
     def __init__(self, worker: Any) -> None:
         self._worker, self._loop = ref(worker), worker.loop
@@ -93,12 +88,8 @@ def with_steps(steps: Sequence[T]) -> Iterator[T]:
 
 def _of_this_task() -> tuple[Any, str]:
     """The worker and key of the task that calls this; (None, "") outside Dask's workers."""
-    if "distributed" not in sys.modules:
-        return None, ""
-    from distributed import get_worker
-
     try:
-        worker = get_worker()
+        worker = dask_worker()
         return worker, str(worker.get_current_task())
     except (ValueError, AttributeError):
         return None, ""

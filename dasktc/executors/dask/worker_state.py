@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from dasktc.backends.calls import dask_worker
 from dasktc.executors.dask.internals import add_metrics, has_metric
 from dasktc.executors.process.usage import resources_of, this_process
 
@@ -69,11 +70,6 @@ def worker_state(worker: Any = None) -> WorkerState:
 
 def meter_transfers() -> None:
     """Have the worker whose task calls this report its name and the bytes that it has sent in its heartbeats."""
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-    except ValueError:  # called outside of a task
-        return
-    if not has_metric(worker, SENT):
+    worker = dask_worker()
+    if worker is not None and not has_metric(worker, SENT):
         add_metrics(worker, {SENT: lambda worker: resources_of(worker).sent or 0, PROCESS: lambda _: this_process()})

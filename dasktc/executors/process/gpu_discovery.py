@@ -11,7 +11,7 @@ from typing import Any
 from dasktc.options import format_size
 from dasktc.wording import plural
 
-__all__ = ["collect", "describe", "devices", "install", "installed", "least_free", "visible"]
+__all__ = ["collect", "describe", "devices", "install", "installed", "visible"]
 
 PACKAGES = {
     "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -32,17 +32,10 @@ NEWEST_DRIVER = 580
 
 
 def devices(only: str | None = None) -> list[dict[str, Any]]:
-    """List the GPUs that the driver shows.
+    """List the GPUs that the driver shows, or only those with the given numbers or UUIDs, separated by commas.
 
-    Parameters
-    ----------
-    only : str, optional
-        Numbers or UUIDs of the wanted GPUs, separated by commas.
-
-    Returns
-    -------
-    list of dict
-        `name`, `memory_bytes`, `free_bytes`, `driver` and `capability` of each; empty where there is no driver.
+    Each has `name`, `memory_bytes`, `free_bytes`, `driver` and `capability`; the list is empty where there is no
+    driver.
     """
     smi = shutil.which("nvidia-smi")
     if smi is None:
@@ -67,47 +60,13 @@ def _bytes(mebibytes: str) -> int | None:
 
 
 def visible(number: int | None = None) -> list[dict[str, Any]]:
-    """List the GPUs that CUDA shows to this process.
-
-    Parameters
-    ----------
-    number : int, optional
-        List only the first `number`; default: all.
-
-    Returns
-    -------
-    list of dict
-        As `devices` returns.
-    """
+    """List the GPUs that CUDA shows to this process, or the first `number` of them, as `devices` does."""
     numbers = os.environ.get("CUDA_VISIBLE_DEVICES")
     return devices()[:number] if numbers is None else devices(",".join(numbers.replace(" ", "").split(",")[:number]))
 
 
-def least_free(number: int | None) -> int | None:
-    """Free bytes of the fullest GPU among those that `number` workers would use.
-
-    Parameters
-    ----------
-    number : int or None
-        As for `visible`.
-
-    Returns
-    -------
-    int or None
-        None where the driver does not say.
-    """
-    free = [device["free_bytes"] for device in visible(number)]
-    return min(free) if free and None not in free else None
-
-
 def install(gpus: list[dict[str, Any]]) -> str:
-    """The command that installs what the CUDA backend needs, for this machine's driver.
-
-    Parameters
-    ----------
-    gpus : list of dict
-        As `devices` returns.
-    """
+    """The command that installs what the CUDA backend needs, for the driver of the GPUs that `devices` lists."""
     drivers = [device["driver"].partition(".")[0] for device in gpus]
     has_old_driver = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
     return f"pip install 'dasktc[{'cuda12' if has_old_driver else 'cuda13'}]'"

@@ -10,17 +10,9 @@ __all__ = ["check_regular", "check_writable_folder"]
 
 
 def check_regular(label: str, path: str) -> None:
-    """Refuse a path that exists and is not a regular file: reading a pipe or a device may never end.
+    """Refuse (InputError) a path that exists and is not a regular file: reading a pipe or a device may never end.
 
-    Parameters
-    ----------
-    label : str
-        What errors call it: the option with the path.
-    path : str
-
-    Raises
-    ------
-    InputError
+    The label is what errors call it: the option with the path.
     """
     if os.path.lexists(path) and not os.path.isfile(path) and os.path.exists(path):
         raise InputError(
@@ -30,17 +22,9 @@ def check_regular(label: str, path: str) -> None:
 
 
 def check_writable_folder(label: str, folder: str) -> None:
-    """Refuse a folder in which this user cannot create files.
+    """Refuse (InputError) a folder in which this user cannot create files.
 
-    Parameters
-    ----------
-    label : str
-        What errors call it: the option with the folder.
-    folder : str
-
-    Raises
-    ------
-    InputError
+    The label is what errors call it: the option with the folder.
     """
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{label} cannot be written to by this user; choose another folder")

@@ -15,13 +15,7 @@ __all__ = ["SharedContext"]
 
 
 class SharedContext:
-    """A context that is entered with its first user and left with its last; users may be in any threads.
-
-    Parameters
-    ----------
-    make : callable ()
-        Makes the context to enter.
-    """
+    """A context, made by `make`, that is entered with its first user and left with its last, in whichever threads."""
 
     def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:
         self._make, self._lock, self._users = make, threading.RLock(), 0

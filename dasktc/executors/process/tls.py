@@ -19,27 +19,18 @@ from dasktc.executors.process.paths import check_regular
 from dasktc.options import path_text
 from dasktc.wording import advice, option
 
-__all__ = ["checked", "greet", "security_of", "with_scheme"]
+__all__ = ["checked", "greet", "security_of"]
 
 Path = str | os.PathLike[str]
 OPTIONS = advice("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
-    """Make a `distributed.Security` from files in PEM format.
+    """Make a `distributed.Security` from files in PEM format; None if none of the three is given.
 
-    Parameters
-    ----------
-    ca_file : path, optional
-        Certificate of the authority.
-    cert, key : path, optional
-        Our certificate, and its key where the certificate's file does not contain it. A cluster started here also uses
-        them for its scheduler and workers.
-
-    Returns
-    -------
-    distributed.Security or None
-        None if none of the three is given. Missing ones come from Dask's configuration.
+    They are the certificate of the authority, our certificate, and its key where the certificate's file does not
+    contain it. A cluster started here also uses the last two for its scheduler and workers. Missing ones come from
+    Dask's configuration.
     """
     settings = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
     files = {name: path_text(name, file) for name, file in settings.items() if file is not None}
@@ -61,10 +52,7 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
 def checked(security: Any) -> Any:
     """Check and return a `distributed.Security`, by default that of Dask's configuration.
 
-    Raises
-    ------
-    InputError
-        It is not a `Security`, or its files cannot be used.
+    What is no `Security`, and one whose files cannot be used, are refused (InputError).
     """
     from distributed.security import Security
 
@@ -88,19 +76,8 @@ def checked(security: Any) -> Any:
     return security
 
 
-def with_scheme(address: str, security: Any) -> str:
-    """Prefix an address that has no scheme with tls:// where encryption is required."""
-    return f"tls://{address}" if security.require_encryption and "://" not in address else address
-
-
 def greet(address: str, security: Any, seconds: float) -> None:
     """Connect to a scheduler within a time limit, because Client would wait for ever for one that does not answer.
-
-    Parameters
-    ----------
-    address : str
-    security : distributed.Security
-    seconds : float
 
     Raises
     ------
@@ -123,11 +100,9 @@ def greet(address: str, security: Any, seconds: float) -> None:
 async def _exchange(address: str, security: Any, seconds: float) -> None:
     from distributed.comm import connect
 
-    async def greeting() -> None:
+    async with asyncio.timeout(seconds):
         comm = await connect(address, timeout=seconds, **security.get_connection_args("client"))
         await comm.close()
-
-    await asyncio.wait_for(greeting(), seconds)
 
 
 def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -> None:

@@ -23,10 +23,7 @@ _warned = set[str]()
 def chosen_protocol(protocol: str) -> str:
     """Choose the network between workers with GPUs; "auto": UCX where it is installed, else TCP.
 
-    Raises
-    ------
-    InputError
-        UCX was asked for and is not installed.
+    UCX is refused (InputError) where it was asked for and is not installed.
     """
     if protocol == "ucx" and not _installed():
         raise InputError(
@@ -37,13 +34,7 @@ def chosen_protocol(protocol: str) -> str:
 
 
 def refuse_ucx(protocol: str) -> None:
-    """Refuse UCX between workers without GPUs.
-
-    Raises
-    ------
-    InputError
-        UCX was asked for.
-    """
+    """Refuse UCX (InputError), where it was asked for, between workers without GPUs."""
     if protocol == "ucx":
         raise InputError(
             "protocol 'ucx' joins workers that have GPUs, and these have none: they use TCP; leave it out, or pass "
@@ -93,10 +84,7 @@ class _ToOurLog(logging.Handler):
 def warn_of_tcp(executor: Executor) -> None:
     """Warn once per cluster where several GPUs of one host use TCP and UCX would be faster.
 
-    Parameters
-    ----------
-    executor : Executor
-        One whose workers count with CUDA.
+    The executor's workers count with CUDA.
     """
     client = getattr(executor, "client", None)
     address = getattr(getattr(client, "scheduler", None), "address", None)

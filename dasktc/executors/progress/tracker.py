@@ -250,11 +250,7 @@ class Tracker:
     ) -> None:
         """Report how many tasks of each stage a cluster has run, out of how many.
 
-        Parameters
-        ----------
-        groups : mapping of str to (int, int)
-        steps_within : mapping of str to collection of (int, int), optional
-            For tasks under way that report their own steps: finished steps and all steps of each.
+        `steps_within` has, for tasks under way that report their own steps, the finished steps and all steps of each.
         """
         counts: dict[str, tuple[int, int]] = {}
         for name, (finished_steps, total) in groups.items():
@@ -281,18 +277,10 @@ class Tracker:
         self._changed()
 
     def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, fields: Event) -> None:
-        """Begin the counting tasks.
+        """Begin the counting tasks, on which a number of threads works.
 
-        Parameters
-        ----------
-        threads : int
-            Number of threads that work on them.
-        tasks : (int, int)
-            Number of tasks that a checkpoint has, and of all tasks.
-        work, done : float
-            All planned work, and the part of it that a checkpoint has.
-        fields : dict
-            Further fields of the stage's events, `probes` among them.
+        `tasks` are the number of tasks that a checkpoint has, and of all tasks; `work` is all planned work, and `done`
+        the part of it that a checkpoint has. The fields, `probes` among them, are further ones of the stage's events.
         """
         if self._listeners:
             self._all, self._left = work, work - done

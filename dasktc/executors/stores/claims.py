@@ -80,11 +80,6 @@ def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> Non
     """Remove the `Claim` folders of this host and user whose processes were killed.
 
     Folders that are in use, or cannot be removed, are left.
-
-    Parameters
-    ----------
-    place : path
-    prefix : str
     """
     pattern = re.compile(rf"{re.escape(f'{prefix}{_host()}-')}(\w{{8}})-\w{{8}}(\{GONE})?")
     user = os.getuid() if hasattr(os, "getuid") else 0

@@ -16,11 +16,6 @@ class Prefetcher:
     """Reads values from files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
     Beside the values of running tasks it holds at most `capacity` bytes. Reading releases the GIL, as kernels do.
-
-    Parameters
-    ----------
-    capacity : int
-        Bytes.
     """
 
     def __init__(self, capacity: int) -> None:

@@ -128,13 +128,7 @@ def _unlink(path: str) -> None:
 
 
 def store(path: str, values: Iterable[Flat], many: bool) -> Stored:
-    """Write values to a new file, one section each.
-
-    Raises
-    ------
-    DasktcError
-        The operating system refused; the file is removed.
-    """
+    """Write values to a new file, one section each; remove it, and raise DasktcError, where the system refuses."""
     starts, folder = [0], os.path.dirname(path)
     with one_line(folder):
         file = open(path, "xb")
@@ -171,12 +165,8 @@ def _pad(file: BinaryIO) -> None:
 def load(place: Stored, copy: bool = False) -> Any:
     """Read a value back from its file.
 
-    Parameters
-    ----------
-    place : Stored
-    copy : bool
-        Read it into memory of its own, which returns to the system as soon as it is freed. Else large arrays are
-        mapped, copy on write, and the file must exist for as long as they are used.
+    With `copy` it is read into memory of its own, which returns to the system as soon as it is freed. Else large arrays
+    are mapped, copy on write, and the file must exist for as long as they are used.
     """
     values = [pickle.loads(head, buffers=buffers) for head, buffers in contents(place, copy)]
     return values if place.many else values[0]

@@ -19,12 +19,7 @@ __all__ = ["WorkDir", "check_place", "default_place", "hidden_here", "one_line"]
 
 
 def check_place(place: str | os.PathLike[str] | None) -> None:
-    """Refuse a `--work-dir` that cannot hold files, before anything is read.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) a `--work-dir` that cannot hold files, before anything is read."""
     if place is None:
         return
     folder = path_text("work_dir", place)
@@ -66,13 +61,7 @@ class WorkDir:
 
     @property
     def folder(self) -> str:
-        """Path of the work directory, which is made on first access.
-
-        Raises
-        ------
-        DasktcError
-            The directory cannot be made.
-        """
+        """Path of the work directory, which is made on first access; DasktcError where it cannot be made."""
         if self._claim is None:
             with one_line(self._place):
                 self._claim = Claim(self._place)

@@ -18,13 +18,12 @@ def test_keys_between_borders():
 
 @pytest.mark.parametrize("columns", [1, 7, 64, 1000])
 @pytest.mark.parametrize("batch", [1, 300, 1 << 16])
-def test_rows_are_written_batch_by_batch(columns, batch, monkeypatch):
+def test_rows_are_written_batch_by_batch(columns, batch):
     """Batches end anywhere, also within a row; some rows are empty, also the first and the last ones."""
-    monkeypatch.setattr(radix, "BATCH", batch)
     draw = np.random.default_rng(columns)
     start, rows = 5 * columns, 300
     keys = np.sort(draw.integers(9 * columns, (rows - 2) * columns, 20_000))
-    buckets = CPU.dealt([draw.permutation(keys)], (rows + 5) * columns)
+    buckets = radix.dealt([draw.permutation(keys)], (rows + 5) * columns, batch=batch)
     assert batch > len(keys) or len(buckets) > 1
     offsets, found = buckets.rows(start, rows - 5, columns)
     assert np.array_equal(found, keys % columns)

@@ -1,5 +1,7 @@
 """Edge keys: packed, merged, made distinct, ranked and cut, against sorted lists and sets."""
 
+from dataclasses import replace
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasktc.backends import get_backend
 from dasktc.backends.cpu import edges as cpu_edges
 from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.edges import CpuEdges
@@ -97,11 +100,11 @@ def test_chunks_go_over_every_key(size):
 
 
 @pytest.mark.parametrize("batch", [1, 100, 1 << 16])
-def test_keys_of_several_arrays_are_distinct(batch, monkeypatch):
+def test_keys_of_several_arrays_are_distinct(batch):
     """Equal keys in any of the arrays, and in batches of any size."""
-    monkeypatch.setattr(radix, "BATCH", batch)
+    backend = replace(get_backend("cpu"), dealt=partial(radix.dealt, batch=batch))
     arrays = [np.random.default_rng(k).integers(0, 3_000, 4_000) for k in range(3)]
     expected = np.unique(np.concatenate(arrays))
-    assert np.array_equal(distinct(list(arrays), 1 << 12, CPU), expected)
-    assert np.array_equal(distinct([np.arange(10), np.arange(5)], 1 << 12, CPU), np.arange(10))
-    assert len(distinct([np.empty(0, "int64")], 1 << 12, CPU)) == 0
+    assert np.array_equal(distinct(list(arrays), 1 << 12, backend), expected)
+    assert np.array_equal(distinct([np.arange(10), np.arange(5)], 1 << 12, backend), np.arange(10))
+    assert len(distinct([np.empty(0, "int64")], 1 << 12, backend)) == 0

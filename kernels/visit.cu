@@ -11,6 +11,9 @@
 //   visit_places    writes row u and the three places of triangles, in the order that the running sums of these numbers
 //                   give
 //
+// One H200, ms, Kronecker 22, 2.11 G triangles: all places in batches of 2^23, 2^25 and 2^27 triangles take 1,452, 1,358
+// and 1,372; a survey by labels, 27 counters, with CuPy 1,764; signs 2,045; times 5,762; sums of weights 4,954.
+//
 // Preludes: rows.cuh
 
 // Calls `found(place in table, place in stream)` for the common entries of the two lists of index edge p.

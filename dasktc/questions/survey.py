@@ -20,7 +20,7 @@ import numpy as np
 
 from dasktc.answers.edge_support import VISITED
 from dasktc.answers.frames import array_module, backend_of
-from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends import ON_DEVICE, Backend, lazy_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
@@ -169,11 +169,16 @@ def survey(
     for value in in_batches(graph, "survey", function, fold, vertices, edges, progress):
         result = fold.combine([result, value])
     if result is None and fold is SUM:  # there is no triangle: the function makes a zero of its kind
-        empty, xp = Batch(), get_backend(graph.options.chosen_backend).array
-        for kept, suffixes in ((vertices, ROLES), (edges, PAIRS)):
-            empty |= {_key(name, suffix): xp.empty(0, of.dtype) for name, of in kept.items() for suffix in suffixes}
-        return fold.alone(function(empty))
+        dtypes = {_key(name, role): of.dtype for name, of in vertices.items() for role in ROLES}
+        dtypes |= {_key(name, pair): of.dtype for name, of in edges.items() for pair in PAIRS}
+        call = _of_no_triangle, function, dtypes, lazy_backend(graph.options.chosen_backend)
+        (result,) = graph.executor.gather([graph.executor.submit("survey", *call)])
     return result
+
+
+def _of_no_triangle(function: Callable[[Batch], Any], dtypes: dict[str, str], backend: Backend) -> Any:
+    """Return a zero of the kind that a function returns."""
+    return SUM.alone(function({name: backend.array.empty(0, dtype) for name, dtype in dtypes.items()}))
 
 
 def in_batches(

@@ -10,10 +10,18 @@ of the model then has the labels a, b, c with the probability
 and of T triangles T·p(abc) are expected. With the power sums s = Σ x, q = Σ x² and r = Σ x³ of a label's vertices,
 N(abc) = s(a)·s(b)·s(c), N(aab) = (s(a)² - q(a))/2·s(b) and N(aaa) = (s(a)³ - 3·s(a)·q(a) + 2·r(a))/6, in integers.
 
-A GPU counts in subgraphs. With T(S) the triangles between vertices whose labels are in S, and Σ(a, S) those of all
-vertices of label a there, aaa = T(a); aab + abb = T(ab) - aaa - bbb and 2·aab + abb = Σ(a, ab) - 3·aaa; and abc is what
-the others leave of T(abc). So the fastest kernels count, whichever they are.
+A GPU counts in subgraphs: all triangles of those edges whose ends have the labels a and a; with those of a and b, also
+the triangles aab; and of all edges between the labels a, b and c, what is left of abc. So the fastest kernels count.
 """
+
+# One H200, ms, Kronecker 22, three labels, beside 21 of the triangles by vertex; memory from cudaMalloc, as outside a
+# call                                            predicted  measured  learnt
+# batches of triangles                                1,500     1,720
+# index, table and stream parted by label: 9 pairs       60       137  8 a pair, of a ninth of the wedges: all edges of
+#                                                                      the index are looked at three times
+# subgraphs, pairs of labels by vertex                   70       106  whole 10, pairs 10 each, single labels 3,
+#                                                                      selecting edges 2 each; the rest is memory
+# subgraphs, counts alone                                65         -  pairs 2 · 4.3 each, and one more selection
 
 from __future__ import annotations
 
@@ -26,7 +34,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dasktc.answers.edge_support import VISITED, kernel_and_bytes
 from dasktc.answers.frames import array_module, backend_of
 from dasktc.backends import Backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
@@ -48,20 +55,20 @@ __all__ = ["triangle_types"]
 Array = Any
 STAGE = "triangle types"
 MOST_SUBSETS = 8
-"""Most labels by which a GPU counts in subgraphs: of one, two and three labels there are 92."""
+"""Most labels by which a GPU counts in subgraphs, of which there are 120 then."""
 EDGE_BYTES = 24
 """Bytes of an edge while those of a subgraph are selected: its bits, a mask, its place and its column."""
 
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The visitor that counts triangles by the labels of u, v and w, with kernels; on a GPU in any order of these.
+    """The visitor that counts triangles by the labels of u, v and w; on a GPU by those of any order, a <= b <= c.
 
     Attributes
     ----------
     labels : int
     kernel : str
-        On a GPU, one that counts triangles by vertex.
+        On a GPU, the kernel that counts.
     """
 
     labels: int
@@ -70,40 +77,34 @@ class LabelCounts:
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
         """Count the triangles of a task."""
-        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
         if self.kernel:
-            return self._by_subsets(task, arrays.vectors[0], (row_labels, column_labels, third_labels))
+            return self._in_subgraphs(task, arrays.vectors[0])
         from dasktc.backends.cpu.labels import label_counts  # loads Numba: only when needed
 
+        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
         counts, wedges = label_counts(task, (row_labels, column_labels, third_labels), self.labels)
         return counts, int(counts.sum()), wedges
 
-    def _by_subsets(self, task: BlockTask, vertex_labels: Array, ends: tuple[Array, ...]) -> tuple[Array, int, int]:
-        """Count from the edges between vertices of one, two and three labels; only a <= b <= c has counts."""
+    def _in_subgraphs(self, task: BlockTask, vertex_labels: Array) -> tuple[Array, int, int]:
         backend, blocks = backend_of(vertex_labels), (task.index, task.table, task.stream)
         edge_bits = {id(block): _label_bits(block, vertex_labels, backend) for block in blocks}
-        sizes = {side: len(of_role) for side, of_role in enumerate(ends)}
         counts, whole = np.zeros((self.labels,) * 3, np.int64), backend.count(task, self.kernel)
 
-        def between(*labels: int) -> BlockTask:
-            if len(labels) == self.labels:
-                return task
-            subset = sum(1 << label for label in labels)
-            parts = {id(block): _selected(block, edge_bits[id(block)], subset) for block in blocks}
+        def triangles(labels: Sequence[int], *ends: int) -> int:
+            """Count in the edges between these labels that have an end with one of `ends`."""
+            if len(ends) == self.labels:
+                return whole.triangles
+            among, touching = (sum(1 << label for label in some) for some in (labels, ends))
+            parts = {id(block): _selected(block, edge_bits[id(block)], among, touching) for block in blocks}
             index, table, stream = (parts[id(block)] for block in blocks)
-            return replace(task, index=index, table=table, stream=stream)
+            return backend.count(replace(task, index=index, table=table, stream=stream), self.kernel).triangles
 
         for a in range(self.labels):
-            counts[a, a, a] = backend.count(between(a), self.kernel).triangles
-        for a, b in combinations(range(self.labels), 2):
-            sums, triangles, _ = backend.vertex_support(between(a, b), self.kernel, (0, 1, 2), sizes)
-            incidences = sum(int((sums[side] * (of_role == a)).sum()) for side, of_role in enumerate(ends))
-            mixed = triangles - int(counts[a, a, a] + counts[b, b, b])
-            counts[a, a, b] = incidences - 3 * int(counts[a, a, a]) - mixed
-            counts[a, b, b] = mixed - int(counts[a, a, b])
+            counts[a, a, a] = triangles([a], a)
+        for a, b in permutations(range(self.labels), 2):
+            counts[*sorted((a, a, b)),] = triangles([a, b], a) - counts[a, a, a]
         for labels in combinations(range(self.labels), 3):
-            triangles = backend.count(between(*labels), self.kernel).triangles if self.labels > 3 else whole.triangles
-            counts[labels] = triangles - int(counts[np.ix_(labels, labels, labels)].sum())
+            counts[labels] = triangles(labels, *labels) - counts[np.ix_(labels, labels, labels)].sum()
         total, fewest = int(counts.sum()), int(counts.min())
         fact = f"triangles by labels are {total:,}, of a type at least {fewest:,}, but {whole.triangles:,} were counted"
         refuse_unless(total == whole.triangles and fewest >= 0, fact)
@@ -122,9 +123,11 @@ def _label_bits(block: OrientedCSR, vertex_labels: Array, backend: Backend) -> A
     return edge_bits
 
 
-def _selected(block: OrientedCSR, edge_bits: Array, subset: int) -> OrientedCSR:
-    """Select the edges of a block both of whose ends have labels of a subset; rows stay."""
-    places = array_module(edge_bits).flatnonzero((edge_bits & (255 - subset)) == 0)
+def _selected(block: OrientedCSR, edge_bits: Array, among: int, touching: int) -> OrientedCSR:
+    """Select the edges of a block between labels of `among` with an end in `touching`; rows stay."""
+    mask = (edge_bits & (255 - among)) == 0
+    mask &= (edge_bits & touching) != 0
+    places = array_module(mask).flatnonzero(mask)
     return replace(block, offsets=places.searchsorted(block.offsets), columns=block.columns.take(places))
 
 
@@ -145,7 +148,7 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     counts = np.zeros((len(names),) * 3, np.int64)
     handle = graph.answers.submit_replicated("columns", unchanged, vertex_labels)
     column, (kernel, nbytes) = Column("uint8", None, handle), _kernel_and_bytes(graph, len(names))
-    if kernel == VISITED:
+    if kernel is None:
         function = partial(_types_of_batch, labels=len(names))
         results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, progress)
     else:
@@ -161,17 +164,17 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     return pd.DataFrame({**ends, "triangles": np.array(totals, np.int64), "expected": np.array(expected, np.float64)})
 
 
-def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str, int]:
-    """Return the kernel that counts by labels, VISITED for batches of triangles, and what it takes beside blocks."""
+def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str | None, int]:
+    """Return the kernel of a GPU that counts by labels, None for batches of triangles, and bytes beside the blocks."""
     if not on_device(graph):
         return "", 8 * 5 * labels**3
-    if labels > MOST_SUBSETS or not graph.edges:
-        return VISITED, 0
-    kernel, nbytes = kernel_and_bytes(graph)
+    if labels > MOST_SUBSETS:
+        return None, 0
     sizes, blocks = graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
-    nbytes += blocks * (EDGE_BYTES * int(sizes.edges.max()) + 40 * (int(sizes.rows.max()) + 1))
+    of_selection = blocks * (EDGE_BYTES * int(sizes.edges.max()) + 40 * (int(sizes.rows.max()) + 1))
     _, room = memory_beside(graph, STAGE, [], [], 0)
-    return (kernel, nbytes) if nbytes + graph.plan.vertices <= room else (VISITED, 0)
+    nbytes = graph.plan.bytes_per_task + of_selection
+    return (graph.options.chosen_kernel, nbytes) if nbytes + graph.plan.vertices <= room else (None, 0)
 
 
 def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Any]:

@@ -179,9 +179,9 @@ def test_results_of_a_device_are_added_up(emulated):
 
 @needs_compiler
 def test_lost_triangles_are_refused(emulated, monkeypatch):
-    graph, of_ends = dasktc.prepare(pd.DataFrame(oracle.complete(9)), backend="cuda"), surveys.TaskArrays.of_ends
-    monkeypatch.setattr(surveys.TaskArrays, "of_ends", lambda *args: [labels + 1 for labels in of_ends(*args)])
-    with pytest.raises(CountError, match=r"triangles by labels are 84, of a type at least -\d+, but 84 were counted"):
+    graph, bits_of = dasktc.prepare(pd.DataFrame(oracle.complete(9)), backend="cuda"), triangle_types._label_bits
+    monkeypatch.setattr(triangle_types, "_label_bits", lambda *args: bits_of(*args) | 1)
+    with pytest.raises(CountError, match=r"triangles by labels are \d+, of a type at least -?\d+, but 84 were counted"):
         graph.triangle_types({vertex: vertex % 2 for vertex in range(9)})
 
 
@@ -206,10 +206,6 @@ def test_every_way_on_the_device(plan):
 def test_memory_and_ids_on_the_device(tmp_path):
     check(rows_of(SKEWED, ids=lambda vertex: f"é{vertex}"))
     check(rows_of(SKEWED), memory="2GB", work_dir=tmp_path).close()
-    graph = prepared(rows_of(SKEWED))
-    graph.save(tmp_path / "graph")
-    opened = dasktc.open_graph(tmp_path / "graph", backend="cuda")
-    assert opened.triad_census() == graph.triad_census()
 
 
 @pytest.mark.gpu

@@ -79,7 +79,8 @@ def batches(device: Device, task: BlockTask, size: int) -> Iterator[Places]:
 
 def _places(xp: ModuleType, size: int, wedges: int) -> Places:
     """Allocate the arrays of a batch."""
-    return Places(xp.empty(size, dtype="int32"), *(xp.empty(size, dtype="int64") for _ in range(3)), wedges)
+    uv, uw, vw = (xp.empty(size, dtype="int64") for _ in range(3))
+    return Places(xp.empty(size, dtype="int32"), uv, uw, vw, wedges)
 
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:

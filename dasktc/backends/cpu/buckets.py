@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from dasktc.backends.cpu import edges, radix
 from dasktc.backends.csr import Array
 
 __all__ = ["CpuBuckets", "dealt"]
+
+SUBTRACTION = Lock()
+"""Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,16 @@ class CpuBuckets(radix.Buckets):
             keys[size : size + once] = batch[:once]
             size += once
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Sort a range of buckets; see `protocol.Buckets`."""
+        columns, edge = np.empty(int(self.ends[end] - self.ends[first]), np.int32), 0
+        for _, _, keys in self.sorted(first, end):
+            repeats = edges.distinct_rows(keys, shift, columns[edge : edge + len(keys)], lengths)
+            edge += len(keys) - repeats
+            with SUBTRACTION:
+                edges.subtract_ends(degrees, keys[:repeats], shift, vertices)
+        return columns[:edge]
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""

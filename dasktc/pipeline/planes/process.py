@@ -211,11 +211,8 @@ class ProcessPlane(Plane):
         """
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         rows, bound, on_device = frames.edges, 1 << 2 * shift, backend.on_device
-        zeros, edges, (vertices,) = (
-            partial(zero_degrees, size, backend),
-            frames.frames,
-            executor.gather([numbering.vertices]),
-        )
+        (vertices,) = executor.gather([numbering.vertices])
+        zeros, edges = partial(zero_degrees, size, backend), frames.frames
         if not on_device and numbering.span is None:
             edges, vertices = Handles(executor.map("canonical", dense_ends, edges.take(), vertices)), DENSE
         ends = Fold(zeros, partial(count_ends, vertices=vertices, backend=backend), total)
@@ -227,8 +224,8 @@ class ProcessPlane(Plane):
         if on_device:
             inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
             starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
-            call = self.exchange("canonical", inputs, starts, bound), bound, backend
-            function = columns_of_slices
+            function: Callable[..., Any] = columns_of_slices
+            call: tuple[Any, ...] = self.exchange("canonical", inputs, starts, bound), bound, backend
             del inputs
         else:
             keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)

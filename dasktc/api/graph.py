@@ -675,8 +675,8 @@ class Graph(Summarised):
         """Return the clean, oriented edges as a data frame whose partitions stay where they are made.
 
         Each undirected edge occurs once, with the source that the orientation gives it: in `degree` order the end of
-        lower degree, or, if one GPU prepared the graph as one block in one process, the end that fewer rows name. The
-        workers make the partitions from their blocks, and none goes through the client.
+        lower degree, or, if one process prepared the graph as one block without `memory`, the end that fewer rows name.
+        The workers make the partitions from their blocks, and none goes through the client.
 
         Parameters
         ----------

@@ -88,6 +88,7 @@ class GraphBounds(NamedTuple):
     Attributes
     ----------
     edges : int
+        Half of the sum of what vertices are ranked by: edges, or, by rows, the rows that are no loops.
     ordered : bool
         Ids are in `degree` order.
     """
@@ -97,13 +98,13 @@ class GraphBounds(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """Most entries of an oriented row: d entries all have a degree of at least d, so d² <= 2 |E|."""
+        """Most entries of an oriented row: d entries all have a degree, or rows, of at least d, so d² <= 2 |E|."""
         return isqrt(2 * self.edges)
 
     def rows_above(self, entries: int, of: TaskSize) -> int:
         """Most rows of a block up to its last one with more than `entries` entries.
 
-        In `degree` order no vertex before that row has a lower degree.
+        In `degree` order no vertex before that row has a lower degree, or fewer rows.
         """
         rows = 2 * self.edges // (entries + 1) if self.ordered else of.columns * of.parts
         return min(of.columns, -(-rows // of.parts))
@@ -114,8 +115,7 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_ends`, `add_degrees` and `add_sources`, the keys of `distinct` and `orient`, and what
-    `distinct_rows` says.
+    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -183,13 +183,6 @@ class Edges(Protocol):
 
     def distinct(self, keys: Any, shift: int) -> Any:
         """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
-
-    def distinct_rows(self, keys: Any, shift: int, lengths: Any, vertices: Any, degrees: Any) -> Any:
-        """Columns (int32) of ascending keys over ranks, without repeats and on a device without loops.
-
-        In place, the edges of each row are added to `lengths`, by rank, and each repeat is subtracted from the
-        `degrees` of both ends, by vertex; `vertices` has the vertex of each rank. All three are of int32.
-        """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
         """Add 1 to the count of both ends of each key; the high ends ascend."""
@@ -358,6 +351,14 @@ class Buckets(Protocol):
 
     def distinct(self, first: int, end: int, shift: int) -> Any:
         """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops."""
+
+    def distinct_rows(self, first: int, end: int, shift: int, lengths: Any, vertices: Any, degrees: Any) -> Any:
+        """Columns (int32) of the rows of a range of buckets of keys over ranks, as `distinct` keeps each key once.
+
+        In place, the numbers of edges of these rows are written to `lengths`, by rank, which are 0 at first, and each
+        repeat is subtracted from the `degrees` of both ends, by vertex; `vertices` has the vertex of each rank. All
+        three are of int32. Each bucket has whole rows, as `write_rows` says.
+        """
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Any, Any]:
         """As `Edges.rows`, of all keys; those that differ only in bits below `low` may come in any order."""

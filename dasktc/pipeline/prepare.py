@@ -178,7 +178,7 @@ def prepare_edges(
         def cut(options: Options) -> bool:
             numbers = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
             has_file = options.assign_file is not None and options.parts != 1
-            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for)
+            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for, frames.edges)
 
         options, reason = choose(options, look(executor, graph), cut)
         order = ORDERS[options.chosen_reorder]
@@ -201,6 +201,7 @@ def prepare_edges(
             automatic=is_automatic,
             memory_per_call=call_memory,
             planned_for=planned_for,
+            rows=frames.edges,
         )
         plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
         seconds = {"read": read_end - start, "prepare": time.perf_counter() - read_end}
@@ -236,7 +237,8 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
-    scratch = scratch_of(options, plan.edges, choose_plane(executor, options).stage_memory)
+    memory, rows = choose_plane(executor, options).stage_memory, prepared.rows - prepared.loops
+    scratch = scratch_of(options, plan.edges, memory, rows=rows)
     new_plan, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
     new_plan = replace(new_plan, shards=plan.shards, numbering=plan.numbering)
     if not new_plan.fits:

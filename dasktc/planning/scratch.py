@@ -29,6 +29,7 @@ def plan_count(
     automatic: bool,
     memory_per_call: int | None = None,
     planned_for: str | None = None,
+    rows: int = 0,
 ) -> tuple[Plan, Partition, Options]:
     """Plan a count with its kernel, or with the lean one if only that fits and the kernel was left to choose.
 
@@ -48,6 +49,8 @@ def plan_count(
         Bytes that one call may take, out of core.
     planned_for : str, optional
         Backend of the workers that count; default: the options' backend.
+    rows : int
+        Rows that the edges were read from, without loops: vertices may be ranked by these.
 
     Returns
     -------
@@ -58,10 +61,10 @@ def plan_count(
         With the lean kernel, where the plan takes it and is for the options' backend.
     """
     backend = planned_for or options.chosen_backend
-    scratch = scratch_of(options, edges, memory_per_call, backend, limits.value_bytes)
+    scratch = scratch_of(options, edges, memory_per_call, backend, limits.value_bytes, rows)
     lean_name, lean_scratch = lean_kernel(backend), None
     if automatic and lean_name is not None:
-        graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
+        graph = GraphBounds(max(edges, rows), ORDERS[options.chosen_reorder].ordered)
         lean_scratch = _with_visits(partial(scratch_bytes, backend, lean_name, graph=graph), edges, limits.value_bytes)
     plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean_scratch)
     if plan.lean:
@@ -79,12 +82,13 @@ def is_cut(
     limits: Limits,
     memory_per_call: int | None = None,
     planned_for: str | None = None,
+    rows: int = 0,
 ) -> bool:
     """Whether a graph of this size is counted in several blocks or splits (n or m above 1), before its order is known.
 
     All edges as one block are of the same size in every order, and so is the answer; where the graph does not fit as
     one block, n is above 1 whatever the sizes of the blocks. The options have the kernel chosen, and the order of the
-    uncut graph; `memory_per_call` and `planned_for` are as for `plan_count`.
+    uncut graph; `memory_per_call`, `planned_for` and `rows` are as for `plan_count`.
     """
     plan, _, _ = plan_count(
         options,
@@ -96,12 +100,18 @@ def is_cut(
         automatic=False,
         memory_per_call=memory_per_call,
         planned_for=planned_for,
+        rows=rows,
     )
     return plan.parts > 1 or plan.splits > 1
 
 
 def scratch_of(
-    options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None, value_bytes: int = 0
+    options: Options,
+    edges: int,
+    memory_per_call: int | None,
+    planned_for: str | None = None,
+    value_bytes: int = 0,
+    rows: int = 0,
 ) -> Scratch:
     """Make the function that returns a task's scratch bytes, or what a visit of values of edges takes, if more.
 
@@ -109,7 +119,7 @@ def scratch_of(
     task, unless all tasks have the same block, and are at least a slab of the block while it is built.
     """
     backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
-    graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
+    graph = GraphBounds(max(edges, rows), ORDERS[options.chosen_reorder].ordered)
     # where an edge is in several blocks, a block may have all edges and still be one of several
     repeats = not all(scheme.once for scheme in considered(options.partition))
 

@@ -162,6 +162,7 @@ def open_plan(
         automatic=is_automatic,
         memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
+        rows=manifest.rows - manifest.loops,
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":

@@ -35,7 +35,7 @@ from tests.support.slow_pipeline import orientation, prepared, random_edges, sou
 @given(multigraphs(max_vertices=30))
 def test_facts_are_those_of_the_rows(edges):
     found = prepared(edges)
-    slow = orientation(edges)
+    slow = orientation(edges, by_rows=True)
     lengths = sorted(len(row) for row in slow.out.values())
     facts = look(LocalExecutor(), found.graph)
     if not lengths:

@@ -373,6 +373,8 @@ MUTANTS = [
     Mutant("repeats-first", "kernels/edges.cu", "lane == 0 || !(repeats >> (lane - 1) & 1)", "!(repeats >> (lane - 1) & 1)", "backends/cuda/test_edges.py", "columns_of_distinct"),
     Mutant("tally-range", "kernels/edges.cu", "range = unit % ranges,", "range = 0,", "backends/cuda/test_edges.py", "dealt_before"),
     Mutant("rows-most", "order_by_rows", "most = xp.uint32(max(0, len(counts) - 1))", "most = xp.uint32(2**31 - 1)", "pipeline/planes/test_process.py", "directed_by_rows"),
+    Mutant("rows-repeats", "subtract_ends", "degrees[U(vertices[U(keys[i] & mask)])] -= number", "degrees[U(vertices[U(keys[i] & mask)])] -= 1", "pipeline/planes/test_process.py", "directed_by_rows"),
+    Mutant("rows-lengths", "distinct_rows", "start = start if row == last_row else size", "start = size if key != last else start", "pipeline/planes/test_process.py", "directed_by_rows"),
     Mutant("ranks-degree", "ProcessPlane.reorder", "isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered", "False", "pipeline/planes/test_process.py", "other_orders"),
     Mutant("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "backends/cuda/test_edges.py", "canonical_keys"),
     Mutant("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "backends/cuda/test_edges.py", "by_remainder"),

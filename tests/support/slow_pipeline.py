@@ -22,6 +22,7 @@ from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes import choice
+from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.prepare import Prepared, prepare_edges
 from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
@@ -79,11 +80,20 @@ class Oriented(NamedTuple):
         return sum(len(self.out[v]) for _, v in self.edges)
 
 
-def orientation(edges: list[Edge]) -> Oriented:
-    """Direct every edge to its end of higher degree, or of equal degrees to the smaller id."""
+def orientation(edges: list[Edge], by_rows: bool = False) -> Oriented:
+    """Direct every edge to its end of higher degree, or of equal degrees to the smaller id.
+
+    By rows, a vertex weighs the rows that name it, at most V - 1; ids of a narrow range are numbered by it, so V is its
+    width.
+    """
     simple = clean(edges)
     degree = Counter(chain.from_iterable(simple))
     ids = sorted(degree)
+    if by_rows:
+        degree = Counter(end for edge in edges if edge[0] != edge[1] for end in edge)
+        is_range = ids and isinstance(ids[0], int) and ids[-1] - ids[0] <= degree.total() // 2 + 65_535
+        most = ids[-1] - ids[0] if is_range else len(ids) - 1
+        degree = Counter({name: min(rows, most) for name, rows in degree.items()})
     order = sorted(range(len(ids)), key=lambda dense: (-degree[ids[dense]], dense))
     rank = {ids[dense]: place for place, dense in enumerate(order)}
     dense = {name: place for place, name in enumerate(ids)}
@@ -230,6 +240,16 @@ def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
         left.difference_update(combinations(row, 2))
         chosen.append(tuple(factors[i][k] for i, k in row))
     return chosen
+
+
+def is_by_rows(partition: str, reorder: str) -> bool:
+    """Whether this process ranks vertices by rows, for a scheme and an order that were asked for."""
+    return partition in ("whole", "edges") and reorder in ("degree", "auto")
+
+
+def by_degree() -> Any:
+    """A context in which this process ranks vertices by their degrees, as clusters and calls within a budget do."""
+    return mock.patch.object(ProcessPlane, "_has_order_of_rows", return_value=False)
 
 
 def tuned(**fields: Any) -> Any:

@@ -116,10 +116,21 @@ def _sampled(
 
 
 @KernelOfIds
-def _relabel(src: StridedIds, dst: StridedIds, low: int, table: ConstInt32s, shift: int, keys: Int64s) -> None:
+def _add_ends(src: StridedIds, dst: StridedIds, low: int, counts: Int32s) -> None:
+    for i in range(len(src)):
+        counts[U(src[i] - low)] += 1
+        counts[U(dst[i] - low)] += 1
+
+
+@KernelOfIds
+def _relabel(
+    src: StridedIds, dst: StridedIds, low: int, table: ConstInt32s, shift: int, directed: bool, keys: Int64s
+) -> None:
+    """Write keys over a table's numbers, the higher one of directed edges first, of others the lower one."""
     for i in range(len(src)):
         a, b = np.int64(table[U(src[i] - low)]), np.int64(table[U(dst[i] - low)])
-        keys[i] = min(a, b) << shift | max(a, b)
+        least, most = min(a, b), max(a, b)
+        keys[i] = most << shift | least if directed else least << shift | most
 
 
 @Kernel
@@ -141,26 +152,6 @@ def _split(
             k += U(1)
         ranges[U(places[k])] = keys[i]
         places[k] += 1
-
-
-@Kernel
-def _distinct_rows(
-    keys: ConstInt64s, shift: int, columns: Int32s, lengths: Int32s, vertices: ConstInt32s, degrees: Int32s
-) -> int:
-    """Write the column of each key once; return how many these are."""
-    size, last, mask = 0, np.int64(-1), (1 << shift) - 1
-    for i in range(len(keys)):
-        key = keys[i]
-        row, column = U(key >> shift), U(key & mask)
-        if key == last:
-            degrees[U(vertices[row])] -= 1
-            degrees[U(vertices[column])] -= 1
-        else:
-            columns[U(size)] = column
-            lengths[row] += 1
-            size += 1
-        last = key
-    return size
 
 
 @Kernel
@@ -237,17 +228,23 @@ class CpuEdges:
 
     def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges."""
-        _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
+        src, dst = _of_one_type(src, dst)
+        if isinstance(of, TableMap):
+            _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
+        else:
+            _add_ends(src, dst, of.low, counts)
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges; with ranks oriented ones."""
         src, dst = _of_one_type(src, dst)
-        if isinstance(of, TableMap):
-            keys = np.empty(len(src), np.int64)
-            _relabel(src, dst, of.low, of.table, shift, keys)
-        else:
-            keys = radix.canonical_keys(src, dst, of.low, shift).keys()
-        return keys if rank is None else self.orient(keys, rank, shift)
+        table = getattr(of, "table", None)
+        if rank is not None:
+            table = rank if table is None else rank.take(table)
+        if table is None:
+            return radix.canonical_keys(src, dst, of.low, shift).keys()
+        keys = np.empty(len(src), np.int64)
+        _relabel(src, dst, of.low, table, shift, rank is not None, keys)
+        return keys
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
@@ -279,11 +276,6 @@ class CpuEdges:
         """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
         size = radix.compact_distinct(keys)
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
-
-    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
-        """Columns (int32) of ascending keys over ranks, without repeats; see `protocol.Edges`."""
-        columns = np.empty(len(keys), np.int32)
-        return columns[: _distinct_rows(keys, shift, columns, lengths, vertices, degrees)].copy()
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""

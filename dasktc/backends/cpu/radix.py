@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,9 @@ CHUNK = 1 << 15
 """Keys that are made in one step: 256 KiB."""
 PIECE = 1 << 20
 """Most keys that are counted or dealt out in one call."""
+
+SUBTRACTION = Lock()
+"""Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex."""
 
 U = np.uint64
 
@@ -172,6 +176,38 @@ def compact_distinct(keys: Int64s) -> int:
         size += key != last
         last = key
     return size
+
+
+@Kernel
+def distinct_rows(keys: Int64s, shift: int, columns: Int32s, lengths: Int32s) -> int:
+    """Write the column of each of the ascending keys once, and the lengths of their rows, which begin and end here.
+
+    Repeats are moved to the front of the keys; return how many these are.
+    """
+    size = start = repeats = 0
+    last, last_row, mask = np.int64(-1), np.int64(-1), (1 << shift) - 1
+    for i in range(len(keys)):
+        key = keys[i]
+        row = key >> shift
+        keys[U(repeats)], columns[U(size)] = key, key & mask
+        start = start if row == last_row else size
+        repeats += key == last
+        size = i + 1 - repeats
+        lengths[U(row)] = size - start
+        last, last_row = key, row
+    return repeats
+
+
+@Kernel
+def subtract_ends(degrees: Int32s, keys: ConstInt64s, shift: int, vertices: ConstInt32s) -> None:
+    """Subtract 1 from the degrees of both ends, by vertex, of each of the ascending keys over ranks."""
+    mask, number = (1 << shift) - 1, 0
+    for i in range(len(keys)):
+        number += 1
+        if i + 1 == len(keys) or keys[U(i + 1)] != keys[U(i)]:
+            degrees[U(vertices[U(keys[i] >> shift)])] -= number
+            degrees[U(vertices[U(keys[i] & mask)])] -= number
+            number = 0
 
 
 @Kernel
@@ -358,6 +394,16 @@ class Buckets:
             keys[size : size + count] = batch[:count]
             size += count
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
+
+    def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Sort a range of buckets; see `protocol.Buckets`."""
+        columns, edge = np.empty(int(self.ends[end] - self.ends[first]), np.int32), 0
+        for _, _, keys in self.sorted(first, end):
+            repeats = distinct_rows(keys, shift, columns[edge : edge + len(keys)], lengths)
+            edge += len(keys) - repeats
+            with SUBTRACTION:
+                subtract_ends(degrees, keys[:repeats], shift, vertices)
+        return columns[:edge]
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""

@@ -37,6 +37,10 @@ class DeviceBuckets:
         """Sort the keys, and drop repeats and loops."""
         return self.edges.distinct(self._sorted(), shift)
 
+    def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+        """Sort the keys; see `protocol.Buckets`."""
+        return self.edges.distinct_rows(self._sorted(), shift, lengths, vertices, degrees)
+
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort the keys; offsets and columns of the rows, as `DeviceEdges.rows` returns them."""
         return self.edges.rows(self._sorted(low), start, rows, columns)

@@ -228,7 +228,7 @@ class DeviceEdges:
         return once
 
     def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
-        """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Edges`."""
+        """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Buckets`."""
         values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
         starts, count = self._starts("keys_distinct", len(keys), *values)
         columns = self.device.array.empty(count, dtype="int32")

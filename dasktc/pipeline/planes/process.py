@@ -1,16 +1,15 @@
 """The plane of this process without a memory budget: threads over shared arrays, or one GPU.
 
 What happens to an edge: its part is read to a frame by one thread. Ids of a narrow range are used as they are, others
-become dense ids by a look-up, and the two of an edge become one key. On the CPU the threads deal the keys of a large
-graph into one array by their leading digit, and each sorts ranges of it and drops repeats while these are in cache.
-Keys are oriented in place; if the graph becomes one block, they are dealt once more, and written as its rows. Small
-graphs and graphs on a GPU go by way of an exchange, and so do the blocks of a plan that has several: every partition is
-cut at sampled keys, and the slices of a range are merged.
+become dense ids by a look-up, and the two of an edge become one key. If the graph may become one block in `degree`
+order, vertices are ranked by the rows that name them, so that edges get their directions and final ids before their
+only sort; what it leaves are the block's columns, and the lengths of its rows. Otherwise repeats are dropped and
+degrees are added up first, keys are oriented in place, and sorted a second time for the blocks.
 
-A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is small beside all edges. If
-the graph may become one block in `degree` order, vertices are ranked by the rows that name them, so that edges get
-their directions and final ids before their only sort; what it leaves are the block's columns, and the lengths of its
-rows. Otherwise degrees are added up in the pass that drops repeats, and edges are sorted a second time.
+On the CPU the threads deal keys into one array by their leading digit, and each sorts ranges of it and drops repeats
+while these are in cache. A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is
+small beside all edges; these go by way of an exchange, and so do small graphs that are sorted twice and the blocks of a
+plan that has several: every partition is cut at sampled keys, and the slices of a range are merged.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +33,16 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
-from dasktc.pipeline.stages.blocks import block_of_rows, check_edges, columns_of_rows, fill_rows, keys_of_rows, stack
-from dasktc.pipeline.stages.canonical import count_ends, distinct_in_buckets, ends_of
+from dasktc.pipeline.stages.blocks import (
+    block_of_rows,
+    check_edges,
+    columns_of_rows,
+    columns_of_slices,
+    fill_rows,
+    keys_of_rows,
+    stack,
+)
+from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, distinct_in_buckets, ends_of, keys_in_chunks
 from dasktc.pipeline.stages.orient import (
     CUTS,
     Facts,
@@ -180,51 +187,62 @@ class ProcessPlane(Plane):
         return VertexBudget(None, ids, order, on_device=on_device, at_a_time=threads, tuning=tuning)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
-        """Sort the keys in shared memory; those of a small graph, or of a GPU, by an exchange."""
+        """Sort keys, oriented ones where vertices are ranked by rows; in shared memory, or by an exchange."""
         rows = frames.edges
-        if self._sorts_together(rows):
-            return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
         if self._has_order_of_rows(frames):
             return self._ranked(frames, numbering)
+        if self._sorts_together(rows):
+            return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
         # Degrees are added up in the pass that makes the partitions.
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
 
     def _has_order_of_rows(self, frames: Frames) -> bool:
-        """Whether vertices are ranked by rows: on a GPU, for a plan that probably has one block in `degree` order."""
+        """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
         partition, parts = self.options.partition, self.options.parts
         is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
-        is_ordered = ORDERS[self.options.chosen_reorder].ordered
-        return self.backend.on_device and is_single and is_ordered and frames.edges < MOST_ROWS
+        return is_single and ORDERS[self.options.chosen_reorder].ordered and frames.edges < MOST_ROWS
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
-        """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over."""
+        """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over.
+
+        A GPU, whose memory is short, makes keys as they are cut into ranges, and looks ids up again for that.
+        """
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        rows, bound, on_device = frames.edges, 1 << 2 * shift, backend.on_device
         (vertices,) = executor.gather([numbering.vertices])
-        zeros = partial(zero_degrees, size, backend)
-        add = partial(count_ends, vertices=vertices, backend=backend)
+        zeros, edges = partial(zero_degrees, size, backend), frames.frames
+        if not on_device and numbering.span is None:
+            edges, vertices = Handles(executor.map("canonical", dense_ends, edges.take(), vertices)), DENSE
+        ends = Fold(zeros, partial(count_ends, vertices=vertices, backend=backend), total)
         # The rows of each vertex become its degree when repeats are subtracted.
-        degrees = executor.fold("canonical", Fold(zeros, add, total), list(frames.frames))
+        degrees = executor.fold("canonical", ends, list(edges))
         order = executor.submit("canonical", order_by_rows, degrees, backend)
         rank = executor.submit("canonical", inverse, order, backend)
         del order  # made again when the ranks are no longer needed: a vector of all vertices less at the peak
-        rows, bound = frames.edges, 1 << 2 * shift
-        inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
-        starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
-        ranges = self.exchange("canonical", inputs, starts, bound)
+        if on_device:
+            inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
+            starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
+            function: Callable[..., Any] = columns_of_slices
+            call: tuple[Any, ...] = self.exchange("canonical", inputs, starts, bound), bound, backend
+            del inputs
+        else:
+            keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)
+            deal = self._deal("canonical", keys, bound)
+            function, call = columns_of_rows, (deal.spans, deal.buckets)
         order = executor.submit("canonical", inverse, rank, backend)
-        del inputs, rank
+        del rank
         lengths = executor.submit("canonical", zeros)
-        columns = executor.map("canonical", columns_of_rows, ranges, bound, shift, lengths, order, degrees, backend)
-        spans = list(pairwise([0, *(start >> shift for start in starts), size]))
+        columns = executor.map("canonical", function, *call, shift, lengths, order, degrees)
 
-        def keys(columns: list[Any]) -> list[Any]:
-            calls = [(*pair, lengths, shift, backend) for pair in zip(columns, spans, strict=True)]
+        def keys_of(columns: list[Any]) -> list[Any]:
+            firsts = accumulate(map(len, columns), initial=0)
+            calls = [(*pair, lengths, shift, backend) for pair in zip(columns, firsts, strict=False)]
             columns.clear()
             return starmap(executor, "canonical", keys_of_rows, calls)
 
-        return Ranked(Rows(columns, keys), rows, degrees, order, lengths)
+        return Ranked(Rows(columns, keys_of), rows, degrees, order, lengths)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -247,9 +265,9 @@ class ProcessPlane(Plane):
         The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor
         arrays are copied.
         """
-        executor = self.executor
-        buckets = self.backend.dealt(keys, bound, (0, bound), partial(executor.map, stage))
-        return Dealt(buckets, buckets.ranges(self.tuning.ranges_a_thread * self.threads))
+        most = self.tuning.ranges_a_thread * self.threads if self._sorts_together(sum(map(len, keys))) else 1
+        buckets = self.backend.dealt(keys, bound, (0, bound), partial(self.executor.map, stage))
+        return Dealt(buckets, buckets.ranges(most))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""

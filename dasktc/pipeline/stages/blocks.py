@@ -19,8 +19,8 @@ from dasktc.wording import plural
 
 __all__ = [
     "Filling", "block_keys", "block_of_rows", "block_of_slab", "check_edges", "checked_block", "columns_of_rows",
-    "edges_per_block", "every", "fill_rows", "keys_of_rows", "places_before", "slab", "slab_of_ranks", "slab_spans",
-    "stack", "stacked", "sums_of_parts",
+    "columns_of_slices", "edges_per_block", "every", "fill_rows", "keys_of_rows", "places_before", "slab",
+    "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
 ]  # fmt: skip
 
 Array = Any
@@ -89,21 +89,28 @@ def fill_rows(span: tuple[int, int], buckets: Buckets, shift: int, loose: int, o
 
 
 def columns_of_rows(
-    slices: list[Array], bound: int, shift: int, lengths: Array, vertices: Array, degrees: Array, backend: Backend
+    span: tuple[int, int], buckets: Buckets, shift: int, lengths: Array, vertices: Array, degrees: Array
 ) -> Array:
-    """Sort oriented keys of whole rows, and keep each once: the columns; the vectors are those of `Edges`."""
-    keys = backend.merge(slices, bound, 0)
-    return backend.edges.distinct_rows(keys, shift, lengths, vertices, degrees)
+    """Sort oriented keys of a span of buckets, and keep each once: the columns; the vectors are those of `Buckets`."""
+    return buckets.distinct_rows(*span, shift, lengths, vertices, degrees)
 
 
-def keys_of_rows(columns: Array, span: tuple[int, int], lengths: Array, shift: int, backend: Backend) -> Array:
-    """Oriented keys of a span of rows, from their columns and the lengths of all rows."""
-    xp, (first, end) = backend.array, span
-    ends, keys = xp.cumsum(lengths[first:end], dtype="int64"), xp.empty(len(columns), dtype="int64")
+def columns_of_slices(
+    slices: list[Array], bound: int, backend: Backend, shift: int, lengths: Array, vertices: Array, degrees: Array
+) -> Array:
+    """As `columns_of_rows`, of slices of keys of whole rows, which are taken over."""
+    buckets = backend.dealt(slices, bound)
+    return columns_of_rows((0, len(buckets)), buckets, shift, lengths, vertices, degrees)
+
+
+def keys_of_rows(columns: Array, first: int, lengths: Array, shift: int, backend: Backend) -> Array:
+    """Oriented keys of the edges from `first` on, from their columns and the lengths of all rows."""
+    xp = backend.array
+    ends, keys = xp.cumsum(lengths, dtype="int64"), xp.empty(len(columns), dtype="int64")
     for start in range(0, len(columns), backend.chunk):
         column = columns[start : start + backend.chunk]
-        places = xp.arange(start, start + len(column), dtype="int64")
-        keys[start : start + len(column)] = pack(ends.searchsorted(places, side="right") + first, column, shift)
+        places = xp.arange(first + start, first + start + len(column), dtype="int64")
+        keys[start : start + len(column)] = pack(ends.searchsorted(places, side="right"), column, shift)
     return keys
 
 

@@ -16,7 +16,7 @@ from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
 
 __all__ = [
-    "count_ends", "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
+    "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
     "keys_of_places", "keys_of_samples",
 ]  # fmt: skip
 
@@ -50,6 +50,14 @@ def keys_in_chunks(
     if isinstance(frames, list):
         return backend.array.concatenate([keys_in_chunks(frame, vertices, shift, backend, rank) for frame in frames])
     return _keys_of_ends(_columns(frames, vertices), vertices, shift, backend, rank)
+
+
+def dense_ends(frames: Frame | list[Frame], vertices: VertexMap) -> Frame | list[Frame]:
+    """Frames of dense ids, int32, of a frame, or of a list of frames."""
+    if isinstance(frames, list):
+        return [dense_ends(frame, vertices) for frame in frames]
+    ends = (vertices.dense(end).astype("int32", copy=False) for end in _columns(frames, vertices))
+    return dict(zip(("src", "dst"), ends, strict=True))
 
 
 def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap | IdRange, backend: Backend) -> Array:

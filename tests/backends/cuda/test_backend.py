@@ -174,8 +174,7 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
         some = on_device.triangle_list(limit)
         assert len(some.merge(every)) == len(some) == min(limit, len(every))
         assert some.equals(on_device.triangle_list(limit))
-        # The one block of a device has its edges directed by rows, which repeat here.
-        assert "partition" not in partition or some.equals(on_cpu.triangle_list(limit))
+        assert some.equals(on_cpu.triangle_list(limit))
 
 
 def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
@@ -205,9 +204,7 @@ def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
 )
 def test_generated_on_the_device(emulated, source):
     on_device, on_cpu = (dasktc.triangle_count(source, backend=name) for name in ("cuda", "cpu"))
-    assert facts(on_device)[:-1] == facts(on_cpu)[:-1]
-    # The one block of a device has its edges directed by rows: as by degrees, where none repeats.
-    assert on_cpu.duplicates_dropped or on_device.stats.wedges == on_cpu.stats.wedges
+    assert facts(on_device) == facts(on_cpu)
 
 
 def written(folder):
@@ -632,9 +629,8 @@ def test_measures_on_the_device():
         assert graph.edge_support().equals(known.edge_support())
         whole = known.triangle_list(None)
         assert graph.triangle_list(None).equals(whole)
-        for limit in (1, 100):  # the first ones by directions, which are by rows on one GPU
-            few = graph.triangle_list(limit)
-            assert len(few) == len(few.merge(whole)) == limit
+        for limit in (1, 100):
+            assert graph.triangle_list(limit).equals(known.triangle_list(limit))
 
 
 @pytest.mark.gpu

@@ -1,4 +1,4 @@
-"""The plane of one process on a GPU: graphs whose vertices are ranked by rows, against the slow oracles."""
+"""The plane of one process: graphs whose vertices are ranked by rows, against the slow oracles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dasktc.pipeline.planes import process
 from dasktc.pipeline.planes.process import Rows
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
-from tests.support.slow_pipeline import prepared, random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import orientation, prepared, random_edges, skewed_edges, source_of, tuned
 
 pytestmark = needs_compiler
 WHOLE = Method(partition="whole")
@@ -51,25 +51,22 @@ GRAPHS = {
 
 
 def ranks_by_rows(edges):
-    """The vertices by the rows that name them, at most V - 1, ties by id; and the edges over ranks.
-
-    Ids of a narrow range are numbered by it, so V is its width.
-    """
-    rows = Counter(end for u, v in edges if u != v for end in (u, v))
-    is_range = rows and isinstance(min(rows), int) and max(rows) - min(rows) < 10**6
-    most = max(rows) - min(rows) if is_range else len(rows) - 1
-    order = sorted(rows, key=lambda v: (-min(rows[v], most), v))
-    rank = {v: place for place, v in enumerate(order)}
-    pairs = {tuple(sorted((rank[u], rank[v]), reverse=True)) for u, v in edges if u != v}
-    return order, pairs
+    """The vertices by the rows that name them, and the edges over ranks."""
+    slow = orientation(edges, by_rows=True)
+    rank = {dense: place for place, dense in enumerate(slow.order)}
+    return [slow.ids[dense] for dense in slow.order], {(rank[u], rank[v]) for u, v in slow.edges}
 
 
+both = pytest.mark.parametrize("backend", ["cpu", "cuda"])
+
+
+@both
 @pytest.mark.parametrize("name", GRAPHS)
-def test_edges_are_directed_by_rows(name):
+def test_edges_are_directed_by_rows(name, backend):
     """Ids, directions, degrees and wedges; and every degree is of distinct edges."""
     edges = GRAPHS[name]
     order, pairs = ranks_by_rows(edges)
-    found = prepared(edges, parts=3, backend="cuda", partition="whole", kernel="hub")
+    found = prepared(edges, parts=3, backend=backend, partition="whole", kernel="hub")
     graph, shift = found.graph, found.partition.shift
     assert isinstance(graph.partitions, Rows)
     assert [sorted(order)[dense] for dense in graph.order.whole.tolist()] == order
@@ -94,12 +91,13 @@ def named(kind, edges):
     return pd.DataFrame({"src": ends[0], "dst": ends[1]}, dtype="str" if kind == "text" else "int64")
 
 
+@both
 @pytest.mark.parametrize("kind", ["range", "gaps", "sparse", "text"])
 @pytest.mark.parametrize("name", ["skewed", "a repeated leaf", "temporal"])
-def test_every_question(name, kind):
+def test_every_question(name, kind, backend):
     edges = GRAPHS[name]
     frame = named(kind, edges)
-    graph = dasktc.prepare(frame, backend="cuda", method=WHOLE)
+    graph = dasktc.prepare(frame, backend=backend, method=WHOLE)
     assert isinstance(graph._context.prepared.graph.partitions, Rows)
     pairs = list(frame.itertuples(index=False, name=None))
     result = graph.triangle_count(verify=1.0)
@@ -115,29 +113,42 @@ def test_every_question(name, kind):
     rows = graph.oriented_edges(frame="pandas")
     known = [sorted(edge, key=rank.__getitem__, reverse=True) for edge in oracle.clean(pairs)]
     assert [list(row) for row in rows.itertuples(index=False, name=None)] == sorted(known)
-    other = dasktc.prepare(frame, backend="cpu", method=WHOLE)
+    other = dasktc.prepare(frame, backend="cpu", method=Method(partition="hash2d"))
     assert graph.clustering().to_dict() == pytest.approx(other.clustering().to_dict())
     assert graph.transitivity() == other.transitivity()
 
 
+@both
 @pytest.mark.parametrize("reorder", ["collective", "collective-banded", "indegree", "none"])
 @pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "one edge"])
-def test_other_orders_are_of_edges_directed_by_degree(name, reorder):
+def test_other_orders_are_of_edges_directed_by_degree(name, reorder, backend):
     """Where `auto` chose the order only when the edges were ranked, too."""
     edges = GRAPHS[name]
-    known = prepared(edges, backend="cpu", partition="whole", reorder=reorder, kernel="trust")
+    kernel = "hub" if backend == "cpu" else "trust"
+    known = prepared(edges, backend="cpu", partition="hash2d", reorder=reorder, kernel="hub")
     plane = process.ProcessPlane
-    asked = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
+    asked = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     assert not isinstance(asked.graph.partitions, Rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plane, "_has_order_of_rows", lambda *_: True)
-        chosen = prepared(edges, backend="cuda", partition="whole", reorder=reorder, kernel="trust")
+        chosen = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     for found in (asked, chosen):
         graphs = known.graph, found.graph
         assert len({tuple(graph.order.whole.tolist()) for graph in graphs}) == 1
         assert len({graph.wedges for graph in graphs}) == 1
         keys = [sorted(key for partition in graph.partitions for key in partition.tolist()) for graph in graphs]
         assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "matching"])
+def test_columns_of_rows_become_keys_again(name):
+    edges = GRAPHS[name]
+    _, pairs = ranks_by_rows(edges)
+    with tuned(one_partition=1, ranges_a_thread=3):
+        found = prepared(edges, backend="cpu", partition="whole")
+    known = sorted(source << found.partition.shift | target for source, target in pairs)
+    partitions = list(found.graph.partitions)
+    assert [key for partition in partitions for key in partition.tolist()] == known
 
 
 @pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "matching"])
@@ -157,10 +168,11 @@ def test_a_plan_of_several_blocks_is_of_the_same_edges(name):
     assert graph.oriented_edges(frame="pandas").equals(whole.oriented_edges(frame="pandas"))
 
 
-def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges():
+@both
+def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges(backend):
     """One call on a worker sends the facts of a graph to a client, which need not have a GPU."""
     frame = pd.DataFrame(GRAPHS["temporal"], columns=["src", "dst"])
-    rows = dasktc.prepare(frame, backend="cuda", method=WHOLE)._context.prepared.graph.partitions
+    rows = dasktc.prepare(frame, backend=backend, method=WHOLE)._context.prepared.graph.partitions
     assert (len(rows), rows.by_degree, rows.take_columns()) == (0, None, None)
     assert len(pickle.loads(pickle.dumps(rows))) == 0
 

@@ -52,7 +52,15 @@ from tests.support.oracle import (
 )
 from tests.support.processes import patience
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import (
+    EVERY_REORDER,
+    by_degree,
+    orientation,
+    random_edges,
+    skewed_edges,
+    source_of,
+    tuned,
+)
 from tests.support.tiers import some
 
 SPARSE = 7
@@ -112,7 +120,8 @@ def everything(graph, tasks):
 
 
 def check(tasks, given, ids, shards, options, parts=3, large=20):
-    expected = build(LocalExecutor(), source_of(given, ids, parts), options)
+    with by_degree():
+        expected = build(LocalExecutor(), source_of(given, ids, parts), options)
     with in_shards(shards), many_partitions(large):
         found = build(tasks, source_of(given, ids, parts), options)
     assert found.plan.shards == shards
@@ -156,7 +165,8 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
     if ids == "text":
         given = [(f"v{u}", f"v{v}") for u, v in given]
     for choice in (CHOICES[0], CHOICES[-1]):
-        expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
+        with by_degree():
+            expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         with in_shards(7), many_partitions(500):
             found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         assert len(found._context.prepared.graph.order.parts) > 3
@@ -449,7 +459,8 @@ PARTS = {"partition": "proxy", "parts": 3}
 @settings(max_examples=settings.default.max_examples // 4)
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
-    expected = results(build(LocalExecutor(), source(), options))
+    with by_degree():
+        expected = results(build(LocalExecutor(), source(), options))
     with in_shards(shards), many_partitions(20):
         found = results(retuned(build(LocalExecutor(), source(), options), partition_bytes=30 * 24))
     for one, other in zip(found[:2], expected[:2], strict=True):

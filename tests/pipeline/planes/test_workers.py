@@ -33,7 +33,7 @@ from tests.executors.dask.test_executor import KRONECKER_14
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.processes import patience, until
-from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import by_degree, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 EDGES = skewed_edges(300, 4_000, 5)
@@ -116,7 +116,8 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
     monkeypatch.setattr(prepare, "memory_of", lambda *asked: memory)
-    plain = build(LocalExecutor(), source_of(edges), Options())
+    with by_degree():
+        plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
     with tuned(task_bytes={"tcp": 0}):
         graph = build(tasks, source_of(edges, parts=5), Options())
@@ -149,7 +150,8 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
 )
 def test_workers_build_the_same_graph(workers, options, pieces):
     _, client = workers
-    plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
+    with by_degree():
+        plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
     with tuned(**({"passes": {"cpu": 2}, "task_bytes": {"tcp": 0}} if pieces else {})):
         graph = build(tasks, source_of(EDGES, parts=5), Options(**options))

@@ -741,7 +741,8 @@ class Graph(Summarised):
         ----------
         weight : str or int, optional
             Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights, relative to the
-            largest weight. The name with which the graph was prepared.
+            largest weight. The name with which the graph was prepared. A GPU adds in any order, so that the last digits
+            may differ from one call to the next.
         frame, vertices
             As for `triangles`.
 

@@ -20,7 +20,8 @@ the triangles aab; and of all edges between the labels a, b and c, what is left 
 # index, table and stream parted by label: 9 pairs       60       137  8 a pair, of a ninth of the wedges: all edges of
 #                                                                      the index are looked at three times
 # subgraphs, pairs of labels by vertex                   70       106  whole 10, pairs 10 each, single labels 3,
-#                                                                      selecting edges 2 each; the rest is memory
+#                                                                      selecting edges 2 each: 67; the rest is not
+#                                                                      explained
 # subgraphs, counts alone                                65         -  pairs 2 · 4.3 each, and one more selection
 
 from __future__ import annotations

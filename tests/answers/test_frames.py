@@ -41,7 +41,7 @@ from tests.support.emulation import cudf_strict, cupy_strict
 from tests.support.keywords import keywords
 from tests.support.processes import until
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import EVERY_REORDER, by_degree, random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES = skewed_edges(60, 400, 3)
@@ -484,7 +484,7 @@ def test_oriented_edges_of_every_order(reorder):
 
 
 def test_in_degree_order_edges_point_to_ends_of_higher_degree():
-    graph = prepare()
+    graph = prepare(partition="hash2d", parts=2)
     degree = graph.measures().degree
     found = graph.oriented_edges(frame="pandas")
     assert (degree[found.src].to_numpy() <= degree[found.dst].to_numpy()).all()
@@ -498,7 +498,8 @@ def test_a_graph_without_edges_has_no_oriented_edge(edges):
 
 @pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
 def test_oriented_edges_of_vertices_in_shards(edges):
-    expected = prepare(edges).oriented_edges(frame="pandas")
+    with by_degree():
+        expected = prepare(edges).oriented_edges(frame="pandas")
     with tuned(least_shards=3):
         graph = retuned(prepare(edges), partition_bytes=30 * 24)
         assert graph.plan.shards == 3
@@ -517,7 +518,9 @@ def test_oriented_edges_out_of_core(tmp_path):
 
 
 def test_oriented_edges_stay_on_the_workers(client, monkeypatch):
-    graph, expected = prepare(client=client, distribute="always"), prepare().oriented_edges(frame="pandas")
+    graph = prepare(client=client, distribute="always")
+    with by_degree():
+        expected = prepare().oriented_edges(frame="pandas")
     workers = planes_answers.WorkersAnswers
     values, held = workers.values, []
 

@@ -24,6 +24,7 @@ __all__ = [
     "PATH",
     "SOURCE",
     "NameOf",
+    "PathName",
     "as_json",
     "counting",
     "debug",
@@ -91,8 +92,20 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         return self._choice().shell_complete(ctx, param, incomplete)
 
 
-PATH = click.Path(readable=False)
-"""A parameter type: the name of a file or folder, or a URL; it is not checked here."""
+class PathName(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # as NameOf
+    """A parameter type: the name of a file or folder, or a URL; it is not checked here.
+
+    `click.Path` asks the system for the file, which raises errors for texts that are no names.
+    """
+
+    name = "path"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Let the shell complete file names."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+PATH = PathName()
 
 
 class NameOrFile(NameOf):

@@ -32,30 +32,10 @@ def plan_count(
 ) -> tuple[Plan, Partition, Options]:
     """Plan a count with its kernel, or with the lean one if only that fits and the kernel was left to choose.
 
-    Parameters
-    ----------
-    options : Options
-        With kernel and order chosen.
-    vertices, edges : int
-    measure : callable (scheme, n) -> partition
-        As for `make_plan`.
-    limits : Limits
-    why : str
-        How kernel and order were chosen.
-    automatic : bool
-        Whether the kernel was left to choose.
-    memory_per_call : int, optional
-        Bytes that one call may take, out of core.
-    planned_for : str, optional
-        Backend of the workers that count; default: the options' backend.
-
-    Returns
-    -------
-    plan : Plan
-    partition : object
-        The plan's, as `measure` returned it.
-    options : Options
-        With the lean kernel, where the plan takes it and is for the options' backend.
+    The options have kernel and order chosen; `why` says how, and `automatic` whether the kernel was left to choose.
+    Measure and partition are those of `make_plan`. `memory_per_call` is what one call may take, in bytes, out of core.
+    The plan is for the options' backend, or that of the workers that count, `planned_for`. The options are returned
+    with the lean kernel, where the plan takes it and is for the options' backend.
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend, limits.value_bytes)

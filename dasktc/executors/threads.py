@@ -101,11 +101,8 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
                 thread_count -= 1
             elif outcome.error is not None:
                 pool.wait()
-                outcomes = [pool.ended.get() for _ in range(pool.ended.qsize())]
-                failures = [
-                    outcome,
-                    *(candidate for candidate in outcomes if candidate is not None and candidate.error is not None),
-                ]
+                outcomes = [outcome, *(pool.ended.get() for _ in range(pool.ended.qsize()))]
+                failures = [other for other in outcomes if other is not None and other.error is not None]
                 raise min(failures, key=itemgetter(0)).error  # type: ignore[misc]
             else:
                 yield outcome[:2]

@@ -50,7 +50,7 @@ class Prefetcher:
                 self._read(place)
 
     def _read(self, place: Stored) -> Future[Any]:
-        self._values[place] = self._values.pop(place, None) or self._begin(place)
+        self._values[place] = self._values.pop(place) if place in self._values else self._begin(place)
         return self._values[place]
 
     def _begin(self, place: Stored) -> Future[Any]:

@@ -11,15 +11,9 @@ __all__ = ["Idle"]
 
 
 class Idle:
-    """Calls a function, in a thread of its own, some seconds after calls have ended.
+    """Calls a function, in a thread of its own, some seconds after calls have ended; its errors are ignored.
 
-    Parameters
-    ----------
-    seconds : float
-    function : callable ()
-        Its errors are ignored.
-    postponed : bool
-        Whether each call that ends begins the waiting anew; else the function is called once in this time.
+    With `postponed` each call that ends begins the waiting anew; else the function is called once in this time.
     """
 
     def __init__(self, seconds: float, function: Callable[[], None], postponed: bool = True) -> None:

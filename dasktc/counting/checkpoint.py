@@ -121,13 +121,7 @@ def _digest(block: OrientedCSR) -> str:
 
 
 class Checkpoint:
-    """The records of a count, in memory and in an open file; made by `opened`.
-
-    Attributes
-    ----------
-    records : dict of Job to Record
-        Records of earlier runs, and those added since.
-    """
+    """The records of a count by job, those of earlier runs too, in memory and in an open file; made by `opened`."""
 
     def __init__(self, file: int, path: Path, jobs: list[Job], lines: list[What]) -> None:
         self._file, self._path, self._synced = file, path, time.monotonic()

@@ -15,14 +15,7 @@ __all__ = ["Meter"]
 class Meter:
     """Reports counting tasks to a tracker: the planned work, and the work done by each finished task.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    work : list of Job
-        All tasks.
-    records : list of Record
-        Records of tasks that had ended before.
-    tracker : Tracker
+    It is made with all tasks, and the records of those that had ended before.
     """
 
     def __init__(self, graph: CountingContext, work: list[Job], records: list[Record], tracker: Tracker) -> None:

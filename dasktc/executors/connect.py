@@ -219,7 +219,7 @@ def active_client() -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse (InputError) what is no client, and one that is closed or asynchronous: none of them runs tasks for us."""
+    """Refuse (InputError) what is no client, and a closed or asynchronous one, which runs no tasks synchronously."""
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "

@@ -84,17 +84,8 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
     Threads take calls from the generator in order, one thread at a time, each when it is free. The caller's thread only
     waits, so that a signal is handled at once; with one thread the caller's thread makes the calls itself.
 
-    Parameters
-    ----------
-    threads : int
-        Number of concurrent calls.
-    calls : generator of callable () -> result
-
-    Raises
-    ------
-    BaseException
-        The error of the first failed call, in the order of calls. After a failure, and when the caller takes no more
-        results or is interrupted, no call begins, and calls that have begun are waited for.
+    The error of the first failed call, in the order of calls, is raised. After a failure, and when the caller takes no
+    more results or is interrupted, no call begins, and calls that have begun are waited for.
     """
     if threads <= 1:
         with closing(calls):
@@ -110,11 +101,8 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
                 thread_count -= 1
             elif outcome.error is not None:
                 pool.wait()
-                outcomes = [pool.ended.get() for _ in range(pool.ended.qsize())]
-                failures = [
-                    outcome,
-                    *(candidate for candidate in outcomes if candidate is not None and candidate.error is not None),
-                ]
+                outcomes = [outcome, *(pool.ended.get() for _ in range(pool.ended.qsize()))]
+                failures = [other for other in outcomes if other is not None and other.error is not None]
                 raise min(failures, key=itemgetter(0)).error  # type: ignore[misc]
             else:
                 yield outcome[:2]

@@ -410,13 +410,8 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
 def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
     """Predict the bytes that workers receive where each stacks a single block from its slabs.
 
-    Parameters
-    ----------
-    block_bytes : float
-    worker_threads : array of int64
-        Number of the worker of each concurrent task.
-    slabs : int
-        Number of slabs of about equal size: one per thread, or a single one.
+    `worker_threads` has the number of the worker of each concurrent task. The slabs are of about equal size, one per
+    thread, or a single one.
     """
     workers, threads = np.unique(worker_threads, return_counts=True)
     share = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0

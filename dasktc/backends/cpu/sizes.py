@@ -78,9 +78,8 @@ def hub_bytes(size: TaskSize, graph: GraphBounds | None) -> int:
     hubs = hub_count(size.stream_edges, columns) if size.lower and (graph is None or graph.ordered) else 0
     bitmaps = 8 * bitmap_words(hubs)
     tables = 4 * rows + marker_bytes + columns // 8  # waiting, marker, bits
-    deferrals = min(
-        max(most_deferred(size.index_edges, index_edges), longest), index_edges
-    )  # for a chunk, or for a longer row
+    chunk = max(most_deferred(size.index_edges, index_edges), longest)  # or a longer row
+    deferrals = min(chunk, index_edges)
     return bitmaps + tables + 8 * (deferrals + AHEAD) + (1 << 10)
 
 

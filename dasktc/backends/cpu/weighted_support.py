@@ -139,18 +139,8 @@ def _most_similar(
 def support(task: BlockTask, weights: Corners) -> tuple[list[Array], int, int]:
     """Add up, for each edge, the weights of the vertices opposite to it in a task's triangles.
 
-    Parameters
-    ----------
-    task : BlockTask
-    weights : tuple of three arrays of float64
-        Weights of the rows of the index, of its columns, and of the columns of the table.
-
-    Returns
-    -------
-    sums : list of three arrays of float64
-        Aligned with the columns of index, table and stream; roles of one and the same block share one array.
-    triangles, wedges : int
-        As in `TaskCount`.
+    The weights, float64, are those of the rows of the index, of its columns, and of the columns of the table. The
+    results are those of `backends.weighted_support.weighted_support`.
     """
     forget()
     cut, width = triple(task), columns_end(task)

@@ -29,11 +29,7 @@ LOOK_SECONDS = 1.0
 class TaskSource:
     """Source of the futures that are waited for: this one has a fixed list; others submit more as futures end.
 
-    Parameters
-    ----------
-    futures : list of Future
-    waiting : callable (), optional
-        Called now and then during the wait, in the thread that waits.
+    `waiting` is called now and then during the wait, in the thread that waits.
     """
 
     waiting: Callable[[], None] | None = None
@@ -112,14 +108,7 @@ def _until_killed(
 
 
 class _Arrivals:
-    """Futures of a client that have ended, and their results, in the order in which they come to the client.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    here : bool
-        Bring the results, too.
-    """
+    """Futures of a client that have ended, and with `here` their results, in the order of their arrival."""
 
     def __init__(self, client: Any, here: bool) -> None:
         self._client, self._here = client, here

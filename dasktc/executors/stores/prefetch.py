@@ -23,7 +23,6 @@ class Prefetcher:
         self._values: dict[Stored, Future[Any]] = {}
         self._current: set[Stored] = set()
         self._reader = ThreadPoolExecutor(1, "dasktc-read")
-        self.reads = 0
 
     def __enter__(self) -> Self:
         return self
@@ -51,11 +50,7 @@ class Prefetcher:
                 self._read(place)
 
     def _read(self, place: Stored) -> Future[Any]:
-        if place in self._values:
-            self._values[place] = self._values.pop(place)
-        else:
-            self._values[place] = self._begin(place)
-            self.reads += 1
+        self._values[place] = self._values.pop(place) if place in self._values else self._begin(place)
         return self._values[place]
 
     def _begin(self, place: Stored) -> Future[Any]:

@@ -43,14 +43,9 @@ def hidden_here(folder: str) -> str | None:
 class WorkDir:
     """A folder for the files of one run.
 
-    It is removed by `close`, with the last reference to this object, or when the interpreter ends; after SIGKILL, by
-    the next run on this host with the same place (`claims`). Nothing else is ever removed. A forked process removes
-    nothing.
-
-    Parameters
-    ----------
-    place : path, optional
-        Folder in which it is made. Default: Dask's `temporary-directory`, else the system's.
+    It is made in `place`, by default in Dask's `temporary-directory`, else in the system's. It is removed by `close`,
+    with the last reference to this object, or when the interpreter ends; after SIGKILL, by the next run on this host
+    with the same place (`claims`). Nothing else is ever removed. A forked process removes nothing.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:

@@ -84,9 +84,23 @@ def values_in_shards(
     ids: Sharded,
     columns: dict[str, Callable[..., Array]],
 ) -> Sharded:
-    """Compute columns of integer vectors, in the shards of `order`, and send them to the shards of the caller's ids.
+    """Compute values from vectors and send them to the shards of the caller's ids.
 
-    `order` has the dense id of each entry. Each shard of the result is the list of its columns' arrays.
+    Parameters
+    ----------
+    executor : Executor
+    vectors : list of Sharded
+        Integer vectors in the shards of `order`.
+    order : Sharded
+        The dense id of each entry.
+    ids : Sharded
+        The caller's ids.
+    columns : dict of str to callable (*arrays) -> array
+
+    Returns
+    -------
+    Sharded
+        Each shard is the list of its columns' arrays.
     """
     executor, [order, *vectors] = vectors_on_host(executor, "vertex-frames", order, *vectors)
     shards = [permuted(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]

@@ -147,11 +147,23 @@ class Checkpoint:
 
 @contextmanager
 def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Iterator[Checkpoint]:
-    """Open the checkpoint in a folder, which is made if it does not exist, or begin one.
+    """Open the checkpoint in a folder, or begin one.
 
-    `what` is the count's fingerprint, and `jobs` are its tasks. A checkpoint of another count is refused (InputError),
-    with the differences, and so is one to which another process writes. It raises DasktcError where the operating
-    system refuses.
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist.
+    what : dict
+        The count's fingerprint.
+    jobs : list of Job
+        The count's tasks.
+
+    Raises
+    ------
+    InputError
+        It belongs to another count; the error names the differences. Or another process writes to it.
+    DasktcError
+        The operating system refused.
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE

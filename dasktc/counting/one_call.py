@@ -92,11 +92,26 @@ class _Call:
 def count_in_one_call(
     executor: DaskExecutor, source: Source, options: Options, limits: Limits, run: RunOptions, counting: CountOptions
 ) -> TriangleCount:
-    """Read, prepare and count a graph in one call on one worker, planned for one task at a time.
+    """Read, prepare and count a graph in one call on one worker.
 
-    The executor keeps results in memory, because the worker enforces the budget itself. The options have the backend
-    chosen, and the limits are those of the workers. Of the run's options `work_dir` and `host_memory` apply on the
-    worker. There is no checkpoint, which needs counting tasks.
+    Parameters
+    ----------
+    executor : DaskExecutor
+        Keeps results in memory, because the worker enforces the budget itself.
+    source : Source
+    options : Options
+        With the backend chosen.
+    limits : Limits
+        Limits of the workers.
+    run : RunOptions
+        Its `work_dir` and `host_memory` apply on the worker.
+    counting : CountOptions
+        Without a checkpoint, which needs counting tasks.
+
+    Returns
+    -------
+    TriangleCount
+        Planned for one task at a time.
     """
     start = time.perf_counter()
     threads = threads_of_a_call(executor)
@@ -128,8 +143,16 @@ def prepare_in_one_call(
 ) -> tuple[Prepared, Blocks]:
     """Prepare a graph in one call on one worker, for counting tasks on all.
 
-    The executor keeps results in memory. The options have the backend chosen, and a scheme whose partition is pure
-    arithmetic; the limits are those of the workers that will count.
+    Parameters
+    ----------
+    executor : DaskExecutor
+        Keeps results in memory.
+    source : Source
+    options : Options
+        With the backend chosen, and a scheme whose partition is pure arithmetic.
+    limits : Limits
+        Limits of the workers that will count.
+    progress : callable, optional
     """
     with _heard(executor, progress) as (tracker, handler):
         threads, listener = threads_of_a_call(executor), executor.client.id if handler else None

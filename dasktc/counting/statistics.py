@@ -69,9 +69,20 @@ class CountStatistics:
         verified: int = 0,
         resumed: int = 0,
     ) -> Self:
-        """Derive the statistics of a count from the records of all its tasks, and their sum.
+        """Derive the statistics of a count.
 
-        `workers` is the number of concurrent tasks, and `seconds` the wall time of the count phase.
+        Parameters
+        ----------
+        records : sequence of Record
+            One of each counting task.
+        total : TaskCount
+            Their sum.
+        plan : Plan
+        workers : int
+            Number of concurrent tasks.
+        seconds : float
+            Wall time of the count phase.
+        verified, resumed : int
         """
         busy_seconds: dict[str, float] = {}
         for record in records:

@@ -339,10 +339,26 @@ def _narrow(integers: Any, place: Place) -> Any:
 
 
 def weights_of(values: Any, source: str, first: int = 0) -> Any:
-    """Convert a one-dimensional column of weights, of any library, to float64 of its length.
+    """Convert a column of weights.
 
-    `source` describes the column, and `first` is the number of its first row, for errors. InputError: a row, named by
-    its number, holds no finite number.
+    Parameters
+    ----------
+    values : sequence, array, pandas or Arrow column
+        One-dimensional.
+    source : str
+        Description of the column, for errors.
+    first : int
+        The number of its first row, for errors.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+        Of the column's length.
+
+    Raises
+    ------
+    InputError
+        A row, named by its number, holds no finite number.
     """
     import pandas as pd
 

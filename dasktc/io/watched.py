@@ -157,10 +157,16 @@ def _changed(url: str, expected: Stamp, new_stamp: Stamp | None) -> str:
 
 
 def watched(parts: Sequence[Any], url: str, expected: Stamp | None) -> list[Any]:
-    """Watch the files of a file's parts: the file itself, and another one beside it that a part names as its `url`.
+    """Watch the files of parts.
 
-    `url` is the path or URL of the file as it was listed, `expected` its stamp, taken before anything was read of it;
-    without one it is not watched.
+    Parameters
+    ----------
+    parts : sequence of Part
+        Parts of one file.
+    url : str
+        Its path or URL, as it was listed; a part may read another file beside it, which is its `url`.
+    expected : Stamp or None
+        Its stamp, taken before anything was read of it; without one it is not watched.
     """
     stamps = {url: expected}
     for part in parts:

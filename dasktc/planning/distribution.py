@@ -98,8 +98,19 @@ def choose_distribution(
 ) -> Distribution:
     """Choose the faster of one call and tasks, among those that fit.
 
-    The size is None where it is unknown; `workers` is the number of concurrent calls on the cluster, and `memory` what
-    a call may take on a worker, in bytes. One call has all the `threads` of a worker.
+    Parameters
+    ----------
+    size : SourceSize or None
+        None where it is unknown.
+    workers : int
+        Concurrent calls on the cluster.
+    memory : int
+        Bytes that a call may take on a worker.
+    rates : Rates
+    backend : {"cpu", "cuda"}
+    ids : {"int", "text"}
+    threads : int
+        Threads of a worker, all of which one call has there.
     """
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")

@@ -49,9 +49,16 @@ def short(value: float) -> str:
 
 
 def line_chart(x: Sequence[float], y: Sequence[float], tooltips: Sequence[str], axes: tuple[Axis, Axis]) -> str:
-    """Draw points, at least one, joined by a line, over axes of x and of y.
+    """Draw points joined by a line.
 
-    On a logarithmic axis they are above 0. `tooltips` are those of the points.
+    Parameters
+    ----------
+    x, y : sequence of float, at least one each
+        Above 0 on a logarithmic axis.
+    tooltips : sequence of str
+        Of the points.
+    axes : (Axis, Axis)
+        Axes of x and of y.
     """
     x_scale = _scale(x, axes[0].log, LEFT, WIDTH - RIGHT)
     y_scale = _scale([0.0, *y] if not axes[1].log else y, axes[1].log, HEIGHT - BOTTOM, TOP)

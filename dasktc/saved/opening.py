@@ -142,12 +142,29 @@ def open_plan(
     limits: Limits | None = None,
     planned_for: str | None = None,
 ) -> Prepared:
-    """Plan the count of a saved graph from its manifest alone; vectors and ids are read on first access.
+    """Plan the count of a saved graph from its manifest alone.
 
-    The options are as `fitted` returns them, with the backend chosen, which is the executor's. `limits` are those of
-    the workers that the plan is for, where these are not the executor's, and `planned_for` their backend.
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    limits : Limits, optional
+        Limits of the workers that the plan is for, where these are not the executor's.
+    planned_for : str, optional
+        The backend of those workers; default: the options' backend.
 
-    InputError: the vertices do not fit the memory.
+    Returns
+    -------
+    Prepared
+        Its vectors and ids are read on first access.
+
+    Raises
+    ------
+    InputError
+        The vertices do not fit the memory.
     """
     manifest, is_automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, manifest, options, planned_for)
@@ -189,10 +206,22 @@ def open_blocks(
 ) -> tuple[Prepared, Blocks]:
     """Read a saved graph's blocks and vectors on the workers, and compare every byte with its checksum.
 
-    The executor and the options are as for `open_plan`. With `attributes` weights and directions are read, too.
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    progress : callable, optional
+    attributes : bool
+        Also read weights and directions.
 
-    InputError: the graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
-    `attributes`.
+    Raises
+    ------
+    InputError
+        The graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
+        `attributes`.
     """
     start = time.perf_counter()
     progress("read", 0, 1)

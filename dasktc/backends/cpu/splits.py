@@ -84,9 +84,20 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
 
 
 def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
-    """First row of each group of a share, which has at least one row, and the running sums of the groups' edges, int64.
+    """First row of each group of a share, and the running sums of the groups' edges.
 
-    The offsets are those of the index block, an array of `xp`, numpy or cupy.
+    Parameters
+    ----------
+    share : Share
+        With at least one row.
+    offsets : array of int64
+        Offsets of the index block.
+    xp : module
+        numpy or cupy.
+
+    Returns
+    -------
+    first, ends : array of int64, shape (groups,)
     """
     begin, step, rows = share
     first = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")

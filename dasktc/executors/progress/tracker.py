@@ -277,10 +277,18 @@ class Tracker:
         self._changed()
 
     def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, fields: Event) -> None:
-        """Begin the counting tasks, on which a number of threads works.
+        """Begin the counting tasks.
 
-        `tasks` are the number of tasks that a checkpoint has, and of all tasks; `work` is all planned work, and `done`
-        the part of it that a checkpoint has. The fields, `probes` among them, are further ones of the stage's events.
+        Parameters
+        ----------
+        threads : int
+            Number of threads that work on them.
+        tasks : (int, int)
+            Number of tasks that a checkpoint has, and of all tasks.
+        work, done : float
+            All planned work, and the part of it that a checkpoint has.
+        fields : dict
+            Further fields of the stage's events, `probes` among them.
         """
         if self._listeners:
             self._all, self._left = work, work - done

@@ -13,7 +13,7 @@ __all__ = ["CASES", "LARGE", "PUBLISHED", "QUICK", "SMALL", "Case"]
 PUBLISHED = (
     "measured once, on one H200, with GroupTC-BS of https://github.com/Jangbao/TC-Compare-V2, its input in CSR (Li et "
     'al., "A Comparative Study of Intersection-Based Triangle Counting Algorithms on GPUs", IPDPS 2024); a build of '
-    "November 2026 with nvcc 13.0 took 10.2, 57.3 and 4.4 ms on Kronecker 20 and 22 and on uniform edges of 20 M "
+    "November 2026 with nvcc 13.0 took 10.2, 57.3 and 4.4 ms on Kronecker 20 and 22 and on random edges of 20 M "
     "vertices; to measure it: --rival GroupTC-BS=PROGRAM"
 )
 """What the fixed figures of the fastest published kernel are."""

@@ -71,7 +71,8 @@ class TableMap(RangeMap, IntegerIds):
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32, by lookup."""
-        return self.table.take(ids.values if self.low == 0 else ids.values.astype("int64") - self.low)
+        values = getattr(ids, "values", ids)
+        return self.table.take(values if self.low == 0 else values.astype("int64") - self.low)
 
 
 def check_size(vertices: int) -> None:

@@ -107,9 +107,9 @@ MEASURED = {
     "RA 10^6": (Facts(17, 19, 1_000_000, 9_999_912, 63_885_812), "hub"),
     "RA 10^7": (Facts(17, 20, 10_000_000, 99_999_918, 638_717_586), "hub"),
     "random, degree 4": (Facts(4, 6, 20_000_000, 39_999_999, 43_611_787), "short"),
-    "random, degree 40": (Facts(34, 39, 1_000_000, 19_999_557, 261_029_988), "hub"),
-    "random, degree 60": (Facts(51, 55, 1_000_000, 29_999_116, 591_311_463), "short"),
-    "random, degree 100": (Facts(87, 92, 1_000_000, 49_997_517, 1_652_079_696), "short"),
+    "random, degree 40": (Facts(34, 39, 1_000_000, 19_999_557, 261_029_988), "trust"),
+    "random, degree 60": (Facts(51, 55, 1_000_000, 29_999_116, 591_311_463), "trust"),
+    "random, degree 100": (Facts(87, 92, 1_000_000, 49_997_517, 1_652_079_696), "trust"),
     "random 10^5, degree 100": (Facts(87, 91, 100_000, 4_997_419, 165_168_480), "bitmap"),
     "random 10^5, degree 400": (Facts(365, 373, 100_000, 19_959_863, 2_650_310_755), "hub"),
     "random 10^4, degree 400": (Facts(358, 362, 10_000, 1_960_575, 255_791_243), "bitmap"),
@@ -133,14 +133,14 @@ MEASURED = {
     "p2p-Gnutella31": (Facts(9, 14, 62_586, 147_892, 447_234), "short"),
     "wing": (Facts(4, 4, 62_032, 121_544, 115_596), "short"),
 }
-"""Graphs, each with the fastest kernel on an H200, or one within 10 % or 0.15 ms of its time (once 0.22 ms)."""
+"""Graphs, each with the fastest kernel on an H200, or one within 10 % or 0.15 ms (twice 0.22 and 0.56) of its time."""
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_device_takes_what_was_fastest(name):
     facts, fastest = MEASURED[name]
     options, why = choose(Options(backend="cuda"), facts)
-    assert (options.kernel, options.reorder) == (fastest, "collective" if fastest == "trust" else "degree")
+    assert (options.kernel, options.reorder) == (fastest, "degree")
     assert why.startswith(f"kernel {fastest}: ")
     assert "{" not in why
 

@@ -31,13 +31,12 @@ Launches of a few lines are in this module; others have a module `launch_*` of t
 #   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
 #
 # trust on the torus of 50³, RA, clique 1500, Kronecker 14 and the graphs from files is as it was before version 3 of
-# trust.cu; in turns with it, version 5 took 0.31 to 1.07 times as long on these, without RA and amazon0601. It takes
-# 0.58 to 0.88 of what auto takes on random graphs of degree 40, 60, 100 and 400, but orders ids by `collective`, which
-# takes longer to prepare.
+# trust.cu; in turns with it, version 5 took 0.31 to 1.07 times as long on these, without RA and amazon0601.
 # Times are between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the
 # 38 graphs measured, auto takes on average 1.02 times the fastest kernel's time, and 1.08 at most, except for 0.15 ms
-# (1.11) on random rows of 4, 0.22 (1.16) on 10^5 vertices of degree 100, 0.06 (1.14) on dblp-2010 and 0.06 (1.12) on RM
-# 2^20; hub takes 2.6 on average, 7.2 at most. bitmap, the best fixed choice, is nowhere faster than auto.
+# (1.11) on random rows of 4, 0.22 and 0.56 (1.16 each) on 10^5 vertices of degree 100 and 400, 0.06 (1.14) on dblp-2010
+# and 0.06 (1.12) on RM 2^20; hub takes 2.6 to 2.7 on average, 7.2 at most. bitmap, the best fixed choice, is nowhere
+# faster than auto.
 
 from __future__ import annotations
 
@@ -157,8 +156,6 @@ CACHED = 1 << 24
 """Edges that mostly stay in a GPU's cache."""
 SHARED = 160
 """Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
-WALKED = 96
-"""Row length, exceeded by 1 % of the rows, up to which walking two rows costs less than hashing one."""
 SMALL = "few wedges, {wedges:,}"
 
 OWN = (
@@ -198,7 +195,7 @@ OWN = (
         launch_trust.trust,
         launch_trust.scratch_bytes,
         launch_trust.SETTINGS,
-        auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
+        auto=(Rule(60, {"usual": (30, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
         order="collective",
         cut_order="collective-banded",
         sorted_rows=False,
@@ -331,11 +328,6 @@ OWN = (
         auto=(
             Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
             Rule(20, {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
-            Rule(
-                50,
-                {"usual": (40, WALKED), "longest": (0, SHARED), "skew": (0, 1), "covered": (0, 0.15)},
-                f"{ROWS}, and there are no hubs",
-            ),
             Rule(
                 80,
                 {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, CACHED)},

@@ -158,14 +158,14 @@ def prepare_edges(
         tracker("read", 0, 1)
         frames = plane.read(source)
         read_end = time.perf_counter()
-        # 2. Make edges undirected and distinct, over dense ids.
+        # 2. Make edges distinct, over dense ids: undirected, or directed by the rows of their ends (`ProcessPlane`).
         tracker("canonical", 0, 1)
         numbering = plane.number(frames, source.ids)
         plane = with_vertices(plane, numbering)
         edges = plane.canonical(frames, numbering)
         plane = plane.for_edges(edges.rows)
         executor = plane.executor
-        # 3. Direct edges from lower to higher degree.
+        # 3. Direct undirected edges from lower to higher degree.
         tracker("orient", 0, 1)
         graph, names = plane.orient(edges, numbering)
         size, shift, budget = graph.order.size, numbering.shift, numbering.budget

@@ -161,10 +161,10 @@ class BudgetPlane(Plane):
                 partial(orient.no_sums, size, backend), partial(orient.add_sums, shift=shift, backend=backend), list.pop
             )
             starts = [row << shift for row in rows[1:]]
-            slices, degree_sums = map_and_fold(
+            slices, outward_and_residues = map_and_fold(
                 executor, "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
             )
-            (outward,), residues = executor.transpose("orient", [degree_sums], 2)
+            (outward,), residues = executor.transpose("orient", [outward_and_residues], 2)
             partitions = [piece for pieces in executor.transpose("orient", slices, len(rows)) for piece in pieces]
             residues = on_host(executor.gather(residues)[0])
         vectors, cuts = [degrees, rank, outward], orient.CUTS if backend.on_device else 0

@@ -1,4 +1,4 @@
-"""Chooses the plane of a run by its mode: the only place that asks which it is, but that `BudgetPlane` is for two."""
+"""Chooses the plane of a run by its mode, which nothing else asks; `BudgetPlane` serves one process and workers."""
 
 from __future__ import annotations
 

@@ -138,7 +138,8 @@ class Canonical:
     Attributes
     ----------
     partitions : Handles of int64 arrays
-        Distinct keys, ascending within and across partitions.
+        Distinct keys, ascending within and across partitions. `process.Rows` are columns that become keys when they are
+        taken.
     rows : int
         Rows that they were made of, without loops: an upper bound on their number.
     degrees : handle of array of int32, or None

@@ -42,7 +42,14 @@ from dasktc.pipeline.stages.blocks import (
     keys_of_rows,
     stack,
 )
-from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, distinct_in_buckets, ends_of, keys_in_chunks
+from dasktc.pipeline.stages.canonical import (
+    DENSE,
+    count_ends,
+    dense_ends,
+    distinct_in_buckets,
+    keys_in_chunks,
+    lazy_keys_of,
+)
 from dasktc.pipeline.stages.orient import (
     CUTS,
     Facts,
@@ -252,7 +259,7 @@ class ProcessPlane(Plane):
         """Canonical keys as ascending slices of one array; takes the frames over."""
         executor, backend, shift, span = self.executor, self.backend, numbering.shift, numbering.span
         if span is not None and rows >= self.tuning.made_twice:
-            keys = [ends for frame in frames for ends in ends_of(frame, span, shift, backend)]
+            keys = [ends for frame in frames for ends in lazy_keys_of(frame, span, shift, backend)]
             frames.clear()
         else:
             keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)

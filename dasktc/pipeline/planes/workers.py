@@ -33,7 +33,7 @@ from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_i
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
-from dasktc.pipeline.stages.canonical import ends_of, keys_in_range
+from dasktc.pipeline.stages.canonical import keys_in_range, lazy_keys_of
 from dasktc.pipeline.stages.orient import CUTS, Ranks, oriented, oriented_in_ranges, ranks_and_starts, ranks_of, sum_of
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
@@ -162,7 +162,7 @@ class WorkersPlane(Plane):
         span, count, handles = numbering.span, self.partitions(rows), frames.frames.take()
         holders = frames.holders if isinstance(frames, PlacedFrames) else ()
         if span is not None:
-            ends = None if backend.on_device else ends_of
+            ends = None if backend.on_device else lazy_keys_of
             inputs = PlacedInputs(handles, self.make_keys, (span, shift, backend), holders, ends)
             samples = [keys_in_range(sample, span, shift) for sample, _ in frames.samples]
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)

@@ -16,8 +16,8 @@ from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
 
 __all__ = [
-    "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "ends_of", "keys_in_chunks", "keys_in_range", "keys_of",
-    "keys_of_places", "keys_of_samples",
+    "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "keys_in_chunks", "keys_in_range", "keys_of",
+    "keys_of_places", "keys_of_samples", "lazy_keys_of",
 ]  # fmt: skip
 
 Array = Any
@@ -73,7 +73,7 @@ def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap |
     return counts
 
 
-def ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
+def lazy_keys_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
     """The edges of a frame, or of a list of frames, from which their keys are made as they are read."""
     frame_list = frames if isinstance(frames, list) else [frames]
     return [backend.edges.lazy_keys(*arrays_of(frame), ids, shift) for frame in frame_list]

@@ -8,8 +8,8 @@ Any total order counts exactly. In one process vertices rank by the raw rows tha
 known before repeats are dropped: an edge then points to the end that more rows name. A vertex of d neighbours has
 at least d rows, so a row of d entries has d targets of at least d rows each: d² <= 2·R for R rows.
 
-Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It is computed here from the
-degrees alone, and every count is checked against it.
+Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It follows from the degrees alone
+(`facts_of`, and `wedges_of` for vectors in shards), and every count is checked against it.
 """
 
 from __future__ import annotations

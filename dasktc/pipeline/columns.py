@@ -14,21 +14,18 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import CPU, Executor
 from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.source import Source
-from dasktc.options import Ids
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.planes.tuning import TUNING
+from dasktc.pipeline.planes.vectors import map_on_host
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages.columns import (
     Column,
@@ -44,7 +41,6 @@ from dasktc.pipeline.stages.columns import (
     values_of_block,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
-from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.orient import inverse
 from dasktc.planning.grid import Axis
 from dasktc.wording import advice, option, plural
@@ -225,15 +221,7 @@ def _joined(arrays: list[Any], backend: Backend) -> Any:
 
 def ids_on_host(executor: Executor, prepared: Prepared) -> tuple[Any, Any]:
     """Return handles of the map of the vertices, and of the dense id of each id of the blocks, for the host."""
-    vertices, order = prepared.vertices, prepared.graph.order.whole
-    if executor.backend.on_device:
-        vertices = executor.submit(STAGE, _map_on_host, vertices, prepared.source.ids)
-        order = executor.submit(STAGE, on_host, order)
-    return vertices, order
-
-
-def _map_on_host(vertices: VertexMap, ids: Ids) -> VertexMap:
-    return map_of([vertices.external(np.arange(vertices.size))], ids, CPU)
+    return map_on_host(executor, STAGE, prepared.vertices, prepared.graph.order.whole, prepared.source.ids)
 
 
 def _of_host(function: Callable[..., Measured], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:

@@ -13,11 +13,18 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from dasktc.backends.csr import on_host
-from dasktc.executors.base import Executor, Fold, for_backend
+from dasktc.backends.vertex_maps import VertexMap
+from dasktc.executors.base import CPU, Executor, Fold, for_backend
+from dasktc.options import Ids
+from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
 
-__all__ = ["GROUP", "Sharded", "gather_entries", "permuted", "scatter_entries", "vectors_on_host", "zipped"]
+__all__ = [
+    "GROUP", "Sharded", "gather_entries", "map_on_host", "permuted", "scatter_entries", "vectors_on_host", "zipped",
+]  # fmt: skip
 
 GROUP = 8
 """Updates that one task adds to a shard, without a memory budget."""
@@ -80,6 +87,17 @@ def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[
         return executor, list(vectors)
     copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
     return for_backend(executor, "cpu"), copies
+
+
+def map_on_host(executor: Executor, stage: str, vertices: Any, order: Any, ids: Ids) -> tuple[Any, Any]:
+    """Handles of a map of the caller's ids and of a whole vector, for work on the host."""
+    if not executor.backend.on_device:
+        return vertices, order
+    return executor.submit(stage, _external_ids, vertices, ids), executor.submit(stage, on_host, order)
+
+
+def _external_ids(vertices: VertexMap, ids: Ids) -> VertexMap:
+    return map_of([vertices.external(np.arange(vertices.size))], ids, CPU)
 
 
 def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:

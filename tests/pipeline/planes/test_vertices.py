@@ -40,7 +40,7 @@ SCALES = {TableMap: lambda v: v, SortedMap: lambda v: v * 2**40, TextMap: lambda
 
 def check_round_trip(edges, parts):
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
-    found, slow = run(source_of(edges, ids, parts)), orientation(edges)
+    found, slow = run(source_of(edges, ids, parts)), orientation(edges, by_rows=True)
     assert found.vertices.size == len(slow.ids)
     assert found.vertices.external(np.arange(len(slow.ids))).tolist() == slow.ids
     dense = found.vertices.dense(pd.Series(slow.ids, dtype="int64" if slow.ids and ids == "int" else "str"))

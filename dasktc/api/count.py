@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dasktc.api.columns import repeats_of, with_columns
 from dasktc.api.distribution import ClusterRun, distribution_of
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.api.opener import Call, opened, read_options, within_free_memory
+from dasktc.api.opener import Call, on_cpu, opened, read_options, within_free_memory
 from dasktc.api.repeat import repeating
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -264,8 +264,9 @@ def prepare(
         Keep columns of vertices: ids are the column "vertex", else the index. Every vertex of the graph needs a row and
         values; others are left out.
 
-    Weights, directions and columns are read on the host, and kept beside the blocks, in this process, on workers or a
-    GPU, or within `memory`. A saved graph has its weights and directions, and no columns.
+    Weights, directions and columns are read on the host, and kept beside the blocks, in this process, on workers, or
+    within `memory`: on the CPU, or with backend="cuda" on a GPU. A saved graph has its weights and directions, and no
+    columns.
 
     Returns
     -------
@@ -282,6 +283,7 @@ def prepare(
     1
     """
     options = Options.by(method, backend, memory)
+    options = options if vertices is None else on_cpu(options)
     attributes = AttributeOptions(weight_name(weight), directed, duplicates)
     repeats = repeats_of(edge_columns)
     check_keywords(run=run, progress=progress)
@@ -289,9 +291,12 @@ def prepare(
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     with opened("prepare", source, place, options, reading, run, progress, attributes, repeats) as call:
         cluster = distribution_of(call)
-        graph, call = within_free_memory(partial(_prepare, cluster=cluster), call)
+
+        def prepared(call: Call) -> CountingContext:
+            return with_columns(_prepare(call, cluster=cluster), call, repeats, vertices)
+
+        graph, call = within_free_memory(prepared, call)
         graph = replace(graph, prepared=replace(graph.prepared, plan=call.explained(graph.plan)))
-        graph = with_columns(graph, call, repeats, vertices)
         with held():
             return Graph(graph, OwnedCluster(call.connection.pop_all()) if place.connects else None)
 

@@ -36,7 +36,7 @@ from dasktc.registry import KERNELS, check_choice
 from dasktc.saved.opening import SavedGraph, fitted, saved_graph
 from dasktc.wording import option
 
-__all__ = ["Call", "as_source", "enter", "opened", "read_options", "within_free_memory"]
+__all__ = ["Call", "as_source", "enter", "on_cpu", "opened", "read_options", "within_free_memory"]
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
@@ -126,6 +126,8 @@ def opened(
             if attributes is not None:
                 attributes = _saved_attributes(data, attributes)
             options = fitted(data, options)
+        if attributes or sources:
+            options = on_cpu(options)
         in_process = threads_here(place, options.backend) > 0
         with showing(progress, asked=question, source=data.name) as tracker, ExitStack() as connection:
             executor, reason = enter(connection, connect(place, options.backend, run)), ""
@@ -176,6 +178,14 @@ def within_free_memory(function: Callable[[Call], T], call: Call, again: bool = 
     with suppress(DeviceMemoryError, InputError):
         return answer(call), call
     raise DeviceMemoryError(first)
+
+
+def on_cpu(options: Options) -> Options:
+    """Return the options with the CPU unless a GPU is asked for.
+
+    Functions of surveys are then given NumPy arrays wherever a graph is prepared, and sums of weights are reproducible.
+    """
+    return replace(options, backend="cpu") if options.backend == "auto" else options
 
 
 # reading

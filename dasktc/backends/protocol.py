@@ -88,7 +88,7 @@ class GraphBounds(NamedTuple):
     Attributes
     ----------
     edges : int
-        Half of the sum of what vertices are ranked by: edges, or, by rows, the rows that are no loops.
+        At least half of the sum of what vertices are ranked by: edges, or rows that are no loops, if these are more.
     ordered : bool
         Ids are in `degree` order.
     """
@@ -454,7 +454,7 @@ class Backend:
     listing : callable (task, limit) -> array
         The first triangles of a task, as `backends.cpu.visit.listing` returns them.
     batches : callable (task, size) -> iterator of Places
-        Every triangle of a task once, at most `size` at a time, as `backends.cpu.batches.batches` yields them.
+        Every triangle of a task once, some `size` at a time, as `backends.cpu.batches.batches` yields them.
     peel : Peel
         Peels a graph by degrees and by supports.
     add_ends : callable (block, values, at_row, at_column)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from dasktc.backends import lean_kernel, scratch_bytes
-from dasktc.backends.cpu.sizes import visit_of_values_bytes
-from dasktc.backends.protocol import GraphBounds, TaskSize
+from dasktc.backends.cpu import sizes as cpu_sizes
+from dasktc.backends.cuda import sizes as cuda_sizes
+from dasktc.backends.protocol import ON_DEVICE, GraphBounds, TaskSize
 from dasktc.options import Options
 from dasktc.planning.memory_model import Scratch
 from dasktc.planning.plan import Limits, Partition, Plan, even_blocks, make_plan
@@ -65,7 +66,8 @@ def plan_count(
     lean_name, lean_scratch = lean_kernel(backend), None
     if automatic and lean_name is not None:
         graph = GraphBounds(max(edges, rows), ORDERS[options.chosen_reorder].ordered)
-        lean_scratch = _with_visits(partial(scratch_bytes, backend, lean_name, graph=graph), edges, limits.value_bytes)
+        alone = partial(scratch_bytes, backend, lean_name, graph=graph)
+        lean_scratch = _with_visits(alone, backend, edges, limits.value_bytes)
     plan, partition = make_plan(vertices, edges, measure, scratch, limits, lean_scratch)
     if plan.lean:
         reason = f"kernel {lean_name}: plain CSR and little else, for the faster kernel's tables do not fit"
@@ -123,7 +125,7 @@ def scratch_of(
     # where an edge is in several blocks, a block may have all edges and still be one of several
     repeats = not all(scheme.once for scheme in considered(options.partition))
 
-    alone = _with_visits(partial(scratch_bytes, backend, kernel, graph=graph), edges, value_bytes)
+    alone = _with_visits(partial(scratch_bytes, backend, kernel, graph=graph), backend, edges, value_bytes)
 
     def beside_blocks(task: TaskSize) -> int:
         block = (BYTES_PER_EDGE + value_bytes) * task.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * repeats) * (
@@ -135,14 +137,16 @@ def scratch_of(
     return alone if memory_per_call is None else beside_blocks
 
 
-def _with_visits(scratch: Scratch, edges: int, value_bytes: int) -> Scratch:
+def _with_visits(scratch: Scratch, backend: str, edges: int, value_bytes: int) -> Scratch:
     """Make the function that returns the larger one of a kernel's scratch and a visit's with its values."""
     if not value_bytes:
         return scratch
 
     def larger(task: TaskSize) -> int:
         roles = 1 if task.block_edges >= edges else 3
-        values = roles * value_bytes * task.block_edges
-        return max(scratch(task), values + visit_of_values_bytes(task.block_edges, task.columns, task.parts))
+        values, on_device = roles * value_bytes * task.block_edges, backend in ON_DEVICE
+        visit = cpu_sizes.visit_of_values_bytes(0 if on_device else task.block_edges, task.columns, task.parts)
+        visit += cuda_sizes.visit_of_values_bytes(task.index_edges, value_bytes) if on_device else 0
+        return max(scratch(task), values + visit)
 
     return larger

@@ -3,10 +3,10 @@
 A survey runs the counting tasks of a graph's plan with another output, as a count does: a few in flight, on the workers
 that hold their blocks, again where a worker died. A task visits its triangles in batches of bounded size
 (`Backend.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
-folded result of a task travels. Questions with a kernel of their own on the CPU are surveys on a GPU. The wedges of all
-tasks are checked as in a count, and the number of triangles must agree with every other count of the graph. After Steil
-et al., "TriPoll: Computing surveys of triangles in massive-scale temporal graphs with metadata", SC'21, where a
-function is called with one triangle at a time.
+folded result of a task travels. On a GPU the questions of signs and of times, which have kernels of their own on the
+CPU, are surveys (`by_kernel_or_batches`). The wedges of all tasks are checked as in a count, and the triangles must be
+as many as in every other count of the graph. After Steil et al., "TriPoll: Computing surveys of triangles in
+massive-scale temporal graphs with metadata", SC'21, where a function is called with one triangle at a time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dasktc.answers.edge_support import VISITED
 from dasktc.answers.frames import array_module, backend_of
 from dasktc.backends import ON_DEVICE, Backend, lazy_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.cuda.sizes import EDGE_BYTES, LEAST_BATCH, TRIANGLE_BYTES
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
@@ -56,12 +57,8 @@ Batch = dict[str, Array]
 """Arrays of a batch's triangles by name."""
 BATCH = 1 << 16
 """Most triangles of a batch, where no row of a block is longer: so many stay in a cache."""
-BATCH_ON_DEVICE, LEAST_ON_DEVICE = 1 << 25, 1 << 12
-"""Most triangles of a batch on a GPU, whose launches and waits then take little time; and the least, for memory."""
-EDGE_BYTES_ON_DEVICE = 24
-"""Bytes of an edge there while the triangles of each are counted, and these numbers added up."""
-TRIANGLE_BYTES = 150
-"""Bytes of a triangle beside its columns: positions, numbers, and what a function of some array operations takes."""
+BATCH_ON_DEVICE = 1 << 25
+"""Most triangles of a batch on a GPU, whose launches and waits then take little time."""
 ROLES, PAIRS = "uvw", ("uv", "uw", "vw")
 NUMBERS = ""
 """Name of the vertices' numbers, which batches have as "u", "v" and "w"."""
@@ -236,8 +233,8 @@ def batch_size(
     """
     width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
     if on_device(graph):
-        least, most = LEAST_ON_DEVICE, BATCH_ON_DEVICE
-        beside += EDGE_BYTES_ON_DEVICE * -(-int(graph.prepared.sizes.edges.max()) // graph.plan.splits)
+        least, most = LEAST_BATCH, BATCH_ON_DEVICE
+        beside += EDGE_BYTES * -(-int(graph.prepared.sizes.edges.max()) // graph.plan.splits)
     else:
         executor, outward = graph.executor, graph.prepared.graph.out_degree
         least = max(executor.gather(outward.map(executor, question, largest)), default=0)

@@ -51,8 +51,10 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     if not hasattr(frame, "columns") or not hasattr(frame, "set_index"):
         raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
     frame = frame.set_index("vertex") if "vertex" in frame.columns else frame
-    if not frame.columns.is_unique or not all(isinstance(name, str) for name in frame.columns):
-        raise InputError(f"vertices has the columns {list(frame.columns)}: columns are named by different texts")
+    if not frame.columns.is_unique or not all(isinstance(name, str) and name for name in frame.columns):
+        raise InputError(
+            f"vertices has the columns {list(frame.columns)}: columns are named by different texts, none of them empty"
+        )
     rows, dense = _rows(graph, frame.index, "vertices")
     return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
 

@@ -135,9 +135,10 @@ def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
     if not graph.edges:
         return {}
     plan, (edges, rows, columns) = graph.plan, graph.prepared.sizes
-    nbytes, size = edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max()))), 0
-    if on_device(graph):
-        size, nbytes = batch_size(graph, STAGE, [], [values], nbytes)
+    if on_device(graph):  # sums of three sides, and of a batch
+        size, nbytes = batch_size(graph, STAGE, [], [values], 2 * 8 * 3 * int(max(rows.max(), columns.max())))
+    else:
+        size, nbytes = 0, edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max())))
     kept, _ = memory_beside(graph, STAGE, [], [values], nbytes)
     nbytes += graph.answers.bytes_of_sums(8 * int(rows.sum() + columns.sum()), plan.workers)
     graph.executor.store.set_task_memory(min(plan.memory, kept + nbytes), plan.memory)

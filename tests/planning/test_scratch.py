@@ -3,6 +3,7 @@
 import pytest
 
 from dasktc.backends.cpu.sizes import visit_of_values_bytes
+from dasktc.backends.cuda import sizes as cuda_sizes
 from dasktc.backends.protocol import TaskSize
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import Limits, even_blocks
@@ -45,3 +46,10 @@ def test_scratch_includes_a_visit_of_the_values_that_are_kept(edges, roles):
     assert alone == roles * values + visit_of_values_bytes(10**6, 1000, 4)
     assert beside - alone == (0 if roles == 1 else values + 4 * 10**6 + 8 * 1001)
     assert scratch_of(options, edges, None, value_bytes=0)(task) < alone
+
+
+def test_scratch_on_a_device_includes_a_batch_and_a_number_for_each_edge():
+    options = Options(backend="cuda", kernel="merge", partition="hash2d", reorder="degree")
+    task = TaskSize(10**5, 10**6, 10**6, 1000, splits=10, parts=4)
+    beside = visit_of_values_bytes(0, 1000, 4) + cuda_sizes.visit_of_values_bytes(10**5, 8)
+    assert scratch_of(options, 10**7, None, value_bytes=8)(task) == 3 * 8 * 10**6 + beside

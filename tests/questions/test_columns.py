@@ -295,6 +295,7 @@ REFUSED = {
         dict(vertices=pd.DataFrame({"g": [1, 2]})),
         "vertex 2 has no row in vertices, as 2 vertices",
     ),
+    "no name": (FRAME, [], dict(vertices=pd.DataFrame({"": range(4)})), "named by different texts, none of them empty"),
     "one name": (FRAME, ["time"], dict(vertices=pd.DataFrame({"time": range(4)})), "one of edges and one of vertices"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -109,7 +110,7 @@ def test_every_way_is_that_of_the_cpu(emulated, plan, reorder):
 def test_every_triangle_comes_once(emulated, edges, plan, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(surveys, "BATCH_ON_DEVICE", size)
-        patch.setattr(surveys, "LEAST_ON_DEVICE", 1)
+        patch.setattr(surveys, "LEAST_BATCH", 1)
         graph = dasktc.prepare(pd.DataFrame([*edges], columns=["src", "dst"]), **keywords(backend="cuda", **plan))
         ids = graph.triangles(frame="pandas").index
         found = {tuple(sorted(ids[list(row)])): count for row, count in graph.survey(listed).items()}
@@ -176,6 +177,36 @@ def test_results_of_a_device_are_added_up(emulated):
     assert graph.survey(lambda b: b["u"].max() * 0 + 0.5) == 0.5
     none = dasktc.prepare(pd.DataFrame(oracle.star(5)), backend="cuda")
     assert none.survey(lambda b: xp.bincount(b["u"], minlength=6)).tolist() == [0] * 6
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "kept", [dict(weight="share", duplicates="last"), dict(edge_columns={"time": "max"}), dict(vertices=True)], ids=list
+)
+def test_values_stay_on_the_cpu_unless_a_gpu_is_asked_for(emulated, kept):
+    frame = rows_of(SKEWED)
+    kept = {**kept, "vertices": groups_of(frame)} if "vertices" in kept else kept
+    for backend, chosen in (("auto", "cpu"), ("cuda", "cuda")):
+        assert dasktc.prepare(frame, backend=backend, **kept)._context.options.chosen_backend == chosen
+    assert dasktc.prepare(frame, backend="auto")._context.options.chosen_backend == "cuda"
+
+
+@needs_compiler
+@pytest.mark.parametrize(("splits", "parts"), [(1, 1), (3, 1), (2, 2)])
+def test_what_a_plan_accepts_is_answered(emulated, splits, parts):
+    """The memory that a plan of kept values needs suffices for every question of them."""
+    frame = rows_of(skewed_edges(300, 6000, 3))
+    options = dict(partition="hash2d", parts=parts, splits=splits)
+    needed = prepared(frame, memory="1GB", **options).plan.bytes_per_task
+    with pytest.raises(InputError, match="memory"):
+        prepared(frame, memory=needed // 2, **options)
+    for memory in range(needed, 4 * needed, needed // 8):
+        with suppress(InputError):
+            graph = prepared(frame, memory=memory, **options)
+            break
+    for ask in (lambda: graph.clustering("share"), lambda: graph.signed_triangles("sign"), graph.triad_census):
+        ask()
+    assert graph.survey(lambda batch: len(batch["u"]), ["time", "kind", "sign"]) == int(graph.triangle_count())
 
 
 @needs_compiler

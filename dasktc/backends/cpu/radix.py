@@ -18,7 +18,7 @@ place when they count and deal different arrays, and sort different buckets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from threading import Lock
@@ -49,9 +49,6 @@ CHUNK = 1 << 15
 """Keys that are made in one step: 256 KiB."""
 PIECE = 1 << 20
 """Most keys that are counted or dealt out in one call."""
-
-SUBTRACTION = Lock()
-"""Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex."""
 
 U = np.uint64
 
@@ -328,6 +325,8 @@ class Buckets:
         Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them.
     batch : int
         Keys of neighbouring buckets that are sorted and returned together.
+    subtraction : Lock
+        Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex.
     """
 
     keys: Array
@@ -335,6 +334,7 @@ class Buckets:
     shift: int
     base: int = 0
     batch: int = BATCH
+    subtraction: Lock = field(default_factory=Lock, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -401,7 +401,7 @@ class Buckets:
         for _, _, keys in self.sorted(first, end):
             repeats = distinct_rows(keys, shift, columns[edge : edge + len(keys)], lengths)
             edge += len(keys) - repeats
-            with SUBTRACTION:
+            with self.subtraction:
                 subtract_ends(degrees, keys[:repeats], shift, vertices)
         return columns[:edge]
 

@@ -73,6 +73,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     """
     with readable(kind(obj)):
         opener = _opener(obj)
+        if opener is from_device and (options.surveyed or options.directed or options.weight is not None):
+            raise InputError(
+                f"{kind(obj)} is in GPU memory: weights, directions and columns of edges are read on the host; pass a "
+                "pandas DataFrame of it"
+            )
         if options.surveyed and opener not in TABLES:
             raise InputError(
                 f"edge_columns is given for {kind(obj)}: columns of edges are read from text, CSV and Parquet files "

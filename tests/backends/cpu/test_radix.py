@@ -1,12 +1,17 @@
 """Keys dealt to buckets: rows, batches and memory."""
 
+import os
+import signal
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dasktc
 from dasktc.backends.cpu import radix
 from dasktc.executors.base import CPU
 
@@ -59,3 +64,29 @@ def test_an_array_is_freed_once_its_keys_are_dealt():
     buckets = radix.dealt(arrays, radix.BATCH * 8, (0, radix.BATCH * 8), calls)
     assert len(buckets.keys) == radix.BATCH * 8
     assert counts[-8:] == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_that_is_forked_while_repeats_are_subtracted_counts(monkeypatch):
+    begun, end, subtract, here = threading.Event(), threading.Event(), radix.subtract_ends, os.getpid()
+
+    def wait_and_subtract(*args):
+        if os.getpid() == here:
+            begun.set()
+            end.wait(20)
+        subtract(*args)
+
+    def count():
+        return int(dasktc.triangle_count([(0, 1), (1, 0), (1, 2), (2, 0)], backend="cpu", threads=1))
+
+    monkeypatch.setattr(radix, "subtract_ends", wait_and_subtract)
+    with ThreadPoolExecutor(1) as pool:
+        triangles = pool.submit(count)
+        assert begun.wait(20)
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(0 if count() == 1 else 1)
+        status = os.waitpid(child, 0)[1]
+        end.set()
+        assert (status, triangles.result()) == (0, 1)

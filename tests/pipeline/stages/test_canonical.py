@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from dasktc.pipeline.stages.canonical import (
     distinct_in_buckets,
-    ends_of,
     keys_in_chunks,
     keys_in_range,
     keys_of,
     keys_of_places,
     keys_of_samples,
+    lazy_keys_of,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.id_maps import arrays_of
@@ -63,7 +63,7 @@ def test_every_map_gives_the_keys_of_the_edges(kind, edges, parts, spans):
         assert found.dtype == "int64"
         assert found.tolist() == wanted
     if kind == "range":
-        assert [key for ends in ends_of(frames, vertices, shift, CPU) for key in ends.keys()] == wanted
+        assert [key for ends in lazy_keys_of(frames, vertices, shift, CPU) for key in ends.keys()] == wanted
         assert [key for frame in frames for key in keys_in_range(arrays_of(frame), vertices, shift)] == wanted
     if kind == "sorted":
         samples = keys_of_samples(vertices, [np.array(rows, "int64").reshape(-1, 2).T], shift, few)

@@ -379,3 +379,12 @@ def test_iterables_of_other_things_are_refused(obj, says):
     with pytest.raises(InputError, match=says) as error:
         open_object(obj)
     one_line(error)
+
+
+@pytest.mark.parametrize("option", [dict(weight="w"), dict(directed=True), dict(edge_columns=["w"])], ids=list)
+def test_values_of_edges_in_gpu_memory_are_refused_by_name(option):
+    frame = type("DataFrame", (pd.DataFrame,), {"__module__": "cudf"})({"src": [0], "dst": [1], "w": [2]})
+    with pytest.raises(
+        InputError, match=r"is in GPU memory: weights, directions and columns .* pandas DataFrame of it"
+    ):
+        dasktc.prepare(frame, **option)

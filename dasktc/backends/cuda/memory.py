@@ -26,7 +26,6 @@ too.
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -38,7 +37,7 @@ import cupy as cp
 import rmm
 from rmm.allocators.cupy import rmm_cupy_allocator
 
-from dasktc.backends.calls import one_call
+from dasktc.backends.calls import dask_worker, one_call
 from dasktc.backends.idle import Idle
 from dasktc.backends.protocol import Backend
 
@@ -155,26 +154,14 @@ def _async_pool() -> AsyncPool | None:
 
 def _sends_by_ucx() -> bool:
     """Whether this thread works for a Dask worker that others reach by UCX."""
-    worker = _dask_worker()
+    worker = dask_worker()
     return worker is not None and str(worker.address).startswith("ucx")
 
 
 def _bounded() -> bool:
     """Whether this Dask worker was started with a maximum pool size (dask-cuda's `rmm_maximum_pool_size`)."""
-    plugins = getattr(_dask_worker(), "plugins", {})
+    plugins = getattr(dask_worker(), "plugins", {})
     return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins.values())
-
-
-def _dask_worker() -> Any:
-    """The Dask worker whose task, or question of a client, this thread runs; else None."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_worker
-
-    try:
-        return get_worker()
-    except ValueError:
-        return None
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -7,13 +7,14 @@ may crash. Here each kernel has a lock between processes, which is held while it
 only the file in which a kernel is defined, not the files of functions that it calls; here the folder's name depends on
 all sources of this package. Cache files that a system crash cut short, and that cannot be read, are made again.
 
-Where no folder is writable, every process compiles for itself. So it does with a version of Numba whose cache is built
-differently: `_caches` and the line that uses it are all that is taken of Numba beyond its documented interface (seen
-with 0.61 to 0.68; `test_kernels.py` fails where no cache is filled).
+Where no folder is writable, every process compiles for itself, and the log says why at level DEBUG. So it does with a
+version of Numba whose cache is built differently: `_caches` and the line that uses it are all that is taken of Numba
+beyond its documented interface (seen with 0.61 to 0.68; `test_kernels.py` fails where no cache is filled).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
@@ -39,6 +40,8 @@ __all__ = [
     "Int32Rows", "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s",
     "UInt32Rows", "Word", "Words", "compiles", "ends_of", "inlined", "numba_types",
 ]  # fmt: skip
+
+log = logging.getLogger("dasktc")
 
 # Annotations of kernels' parameters. Const: the kernel does not write to the array. Others: contiguous.
 Bytes = Annotated[Any, types.Array(types.uint8, 1, "C")]
@@ -168,15 +171,17 @@ class Kernel(Generic[Result]):
             dispatcher = numba.njit(nogil=True)(self._function)
             try:
                 dispatcher._cache = _caches()(self._function)
-            except (RuntimeError, ImportError, AttributeError):  # "cannot cache function ...: no locator available"
+            except (RuntimeError, ImportError, AttributeError) as error:  # "... no locator available for file ..."
+                log.debug("%s is compiled for this process alone: %r", self._function.__name__, error)
                 return None
             try:
                 with _locked(Path(dispatcher.stats.cache_path), _place(self._function), damaged):
                     return self._only(dispatcher)
-            except OSError:  # a full disk, or a file system without locks
+            except OSError as error:  # a full disk, or a file system without locks
+                log.debug("%s is compiled for this process alone: %r", self._function.__name__, error)
                 return None
-            except Exception:  # any: reading a pickle that a system crash cut short may raise anything
-                continue
+            except Exception as error:  # any: reading a pickle that a system crash cut short may raise anything
+                log.debug("%s is compiled again: %r", self._function.__name__, error)
         return None
 
 

@@ -565,9 +565,11 @@ def test_processes_start_together_on_an_empty_cache(tmp_path):
 
 
 @pytest.fixture
-def twice(tmp_path, monkeypatch):
-    """A kernel's function in a file of its own, and an empty cache."""
+def twice(tmp_path, monkeypatch, caplog):
+    """A kernel's function in a file of its own, and an empty cache; a failure shows why it was not used."""
     import numba
+
+    caplog.set_level("DEBUG", "dasktc")
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     source = tmp_path / "source" / "twice.py"

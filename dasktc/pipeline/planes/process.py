@@ -71,9 +71,6 @@ from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["Dealt", "ProcessPlane"]
 
-MOST_ROWS = 1 << 32
-"""Rows from which their number at a vertex might exceed 32 bits."""
-
 
 class Dealt(NamedTuple):
     """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
@@ -209,7 +206,7 @@ class ProcessPlane(Plane):
         """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
         partition, parts = self.options.partition, self.options.parts
         is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
-        return is_single and ORDERS[self.options.chosen_reorder].ordered and frames.edges < MOST_ROWS
+        return is_single and ORDERS[self.options.chosen_reorder].ordered and frames.edges < self.tuning.ranked_rows
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over.

@@ -149,9 +149,9 @@ def frames_of_edges(
 
 def _with_own(part: Array) -> list[Array]:
     keys, support = part
-    order = keys.argsort()
-    ids, local_keys = localised(keys[order], SHIFT, CPU)
-    return [ids, np.stack([local_keys, support[order]])]
+    positions = keys.argsort()
+    ids, local_keys = localised(keys[positions], SHIFT, CPU)
+    return [ids, np.stack([local_keys, support[positions]])]
 
 
 def _renamed(parts: list[Any], is_oriented: bool) -> Array:

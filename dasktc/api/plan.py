@@ -268,7 +268,7 @@ def plan_of_size(
         memory_per_call=call_memory,
         planned_for=backend,
     )
-    budget = VertexBudget(call_memory, how=order)
+    budget = VertexBudget(call_memory, order=order)
     if vertices > MAX_VERTICES:
         size_plan = replace(size_plan, fits=False, why=f"{REFUSED}; {size_plan.why}")
     return replace(size_plan, shards=budget.shards(vertices), numbering=budget.why(vertices))

@@ -166,8 +166,8 @@ def over_blocks(
     sources = _ranges(executor, prepared)
     deal = Deal(shift_of(prepared.plan.vertices), layout, len(places), tuple(sources))
     spans = list(pairwise([*sources, prepared.plan.vertices]))
-    place = executor.submit(STAGE, inverse, order, CPU)
-    slices = executor.map(STAGE, candidates, frames, vertices, place, deal, values)
+    block_ids = executor.submit(STAGE, inverse, order, CPU)
+    slices = executor.map(STAGE, candidates, frames, vertices, block_ids, deal, values)
     shares = iter(executor.transpose(STAGE, slices, len(places) * len(spans)))
     calls = [(blocks[block], next(shares), deal.shift, span, *args) for block in places for span in spans]
     arrays, facts = answers.measured(STAGE, partial(_of_host, function, executor.backend), calls, [None] * len(calls))

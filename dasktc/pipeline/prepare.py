@@ -178,7 +178,7 @@ def prepare_edges(
         def cut(options: Options) -> bool:
             numbers = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
             has_file = options.assign_file is not None and options.parts != 1
-            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for, frames.edges)
+            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for, frames.edge_rows)
 
         options, reason = choose(options, look(executor, graph), cut)
         order = ORDERS[options.chosen_reorder]
@@ -201,7 +201,7 @@ def prepare_edges(
             automatic=is_automatic,
             memory_per_call=call_memory,
             planned_for=planned_for,
-            rows=frames.edges,
+            rows=frames.edge_rows,
         )
         plan = replace(plan, shards=plane.shards, numbering=budget.why(size), proxies=partition.proxies)
         seconds = {"read": read_end - start, "prepare": time.perf_counter() - read_end}

@@ -162,11 +162,11 @@ class Plane(ABC):
         if order.ordered:
             return graph
         executor = self.executor
-        ranks = _RANKS[order.ranking](executor, graph, shift)
-        place = executor.submit("reorder", orient.inverse, ranks, executor.backend)
-        partitions = executor.map("reorder", relabel, graph.partitions.take(), place, shift, executor.backend)
+        new_order = _NEW_ORDERS[order.ranking](executor, graph, shift)
+        new_ids = executor.submit("reorder", orient.inverse, new_order, executor.backend)
+        partitions = executor.map("reorder", relabel, graph.partitions.take(), new_ids, shift, executor.backend)
         dense, outward, inward = (
-            Sharded(vector.starts, [executor.submit("reorder", take, vector.whole, ranks)])
+            Sharded(vector.starts, [executor.submit("reorder", take, vector.whole, new_order)])
             for vector in (graph.order, graph.out_degree, graph.in_degree)
         )
         return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
@@ -368,7 +368,7 @@ class Plane(ABC):
 
         With ranks, of a device, keys are oriented ones over these.
         """
-        executor, backend, rows, vertices = self.executor, self.backend, frames.edges, numbering.vertices
+        executor, backend, rows, vertices = self.executor, self.backend, frames.edge_rows, numbering.vertices
         shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), list[Array]()
         further = (shift, backend) if rank is None else (shift, backend, rank)
         if numbering.span is not None and rank is None:
@@ -479,7 +479,7 @@ def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *a
     return [executor.submit("degrees", function, vectors, *arguments)]
 
 
-# ranks in other orders than by degree, by whole vectors
+# the ranks, listed in other orders than by degree; by whole vectors
 
 
 def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Any:
@@ -490,20 +490,20 @@ def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
     return executor.submit("reorder", orient.order_by, graph.in_degree.whole, executor.backend)
 
 
-def _by_collective_degree(rank_function: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
+def _by_collective_degree(order_function: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
     out_degree, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
     sums = executor.map(stage, collective_degree, list(graph.partitions), out_degree, shift, backend)
     visit_order = executor.submit(stage, orient.order_by, tree(executor, stage, orient.total, sums), backend)
     visit = executor.submit(stage, orient.inverse, visit_order, backend)
     firsts = executor.map(stage, first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
     first = tree(executor, stage, partial(joined, how="minimum", backend=backend), firsts)
-    return executor.submit(stage, rank_function, out_degree, first, graph.order.whole, backend)
+    return executor.submit(stage, order_function, out_degree, first, graph.order.whole, backend)
 
 
-_RANKS: dict[Ranking, Callable[[Executor, Oriented, int], Any]] = {
+_NEW_ORDERS: dict[Ranking, Callable[[Executor, Oriented, int], Any]] = {
     Ranking.COLLECTIVE: partial(_by_collective_degree, by_visit),
     Ranking.BANDED: partial(_by_collective_degree, by_band_and_visit),
     Ranking.IN_DEGREE: _by_in_degree,
     Ranking.CALLERS_ID: _by_dense_id,
 }
-"""Handle of the ranks in the new order, by what it ranks by."""
+"""Handle of the ranks, listed in the new order, by what it ranks by."""

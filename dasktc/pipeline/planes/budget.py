@@ -118,7 +118,7 @@ class BudgetPlane(Plane):
             degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, samples = self.exchange_and_fold(frames, numbering, degrees)
         sample = np.concatenate(samples) if samples else None
-        return SampledEdges(Handles(partitions), frames.edges, degree_sums, sample)
+        return SampledEdges(Handles(partitions), frames.edge_rows, degree_sums, sample)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""

@@ -75,7 +75,7 @@ class Frames:
     reading: Reading = field(default_factory=Reading)
 
     @property
-    def edges(self) -> int:
+    def edge_rows(self) -> int:
         """Rows that are no loops: an upper bound on the number of canonical edges."""
         return self.rows - self.loops
 
@@ -160,7 +160,7 @@ class Oriented:
     partitions : Handles of int64 arrays
         Keys source << shift | target with target < source over ranks, in no order.
     order : Sharded, of int32
-        The dense id of each vertex.
+        The dense id of each rank, or of each id of another order.
     out_degree, in_degree : Sharded, of int32
         Degrees; in-degrees of int64 where vertices are in shards.
     wedges : int

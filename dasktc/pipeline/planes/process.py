@@ -192,7 +192,7 @@ class ProcessPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Sort keys, oriented ones where vertices are ranked by rows; in shared memory, or by an exchange."""
-        rows = frames.edges
+        rows = frames.edge_rows
         if self._has_order_of_rows(frames):
             return self._ranked(frames, numbering)
         if self._sorts_together(rows):
@@ -206,7 +206,7 @@ class ProcessPlane(Plane):
         """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
         partition, parts = self.options.partition, self.options.parts
         is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
-        return is_single and ORDERS[self.options.chosen_reorder].ordered and frames.edges < self.tuning.ranked_rows
+        return is_single and ORDERS[self.options.chosen_reorder].ordered and frames.edge_rows < self.tuning.ranked_rows
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over.
@@ -214,7 +214,7 @@ class ProcessPlane(Plane):
         A GPU, whose memory is short, makes keys as they are cut into ranges, and looks ids up again for that.
         """
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        rows, bound, on_device = frames.edges, 1 << 2 * shift, backend.on_device
+        rows, bound, on_device = frames.edge_rows, 1 << 2 * shift, backend.on_device
         (vertices,) = executor.gather([numbering.vertices])
         zeros, edges = partial(zero_degrees, size, backend), frames.frames
         if not on_device and numbering.span is None:
@@ -309,8 +309,8 @@ class ProcessPlane(Plane):
         """Direct edges over ranks by rows as `orient` directs canonical ones; takes them over."""
         executor, backend, shift = self.executor, self.backend, numbering.shift
         new_rank = executor.submit("reorder", ranks_of, [degrees], backend)
-        place = executor.submit("reorder", take, new_rank, executor.submit("reorder", inverse, rank, backend))
-        partitions = executor.map("reorder", oriented, keys, place, shift, backend)
+        new_ids = executor.submit("reorder", take, new_rank, executor.submit("reorder", inverse, rank, backend))
+        partitions = executor.map("reorder", oriented, keys, new_ids, shift, backend)
         outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
         vectors = [degrees, new_rank, outward]
         return self.oriented(partitions, vectors, self._facts(vectors), numbering)[0]

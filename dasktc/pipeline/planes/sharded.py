@@ -89,9 +89,9 @@ class ShardedPlane(Plane):
         frames.frames.take()
         ends = zipped(split.edges.take(), split.numbers.take())
         keys = executor.map("canonical", with_entries, ends, keys_of_places, shift, self.backend)
-        count = self.partitions(frames.edges, self.tuning.split_bytes)
-        starts = splitters(executor, "canonical", keys, frames.edges, count)
-        return self.whole.keep_distinct(Inputs(keys), frames.edges, starts, shift)
+        count = self.partitions(frames.edge_rows, self.tuning.split_bytes)
+        starts = splitters(executor, "canonical", keys, frames.edge_rows, count)
+        return self.whole.keep_distinct(Inputs(keys), frames.edge_rows, starts, shift)
 
     def for_edges(self, rows: int) -> Self:
         """Shards over the run's plane for so many edges."""
@@ -129,13 +129,13 @@ class ShardedPlane(Plane):
         if order.ordered:
             return graph
         executor, stage = self.executor, "reorder"
-        place = _PLACES[order.ranking](executor, graph, shift)
+        new_ids = _NEW_IDS[order.ranking](executor, graph, shift)
         pairs = executor.map(stage, localised, graph.partitions.take(), shift, executor.backend)
         ids, local_keys = executor.transpose(stage, pairs, 2)
-        new_ids = gather_entries(executor, stage, place, ids)
-        partitions = executor.map(stage, with_entries, zipped(local_keys, new_ids), relabel, shift, executor.backend)
+        local_ids = gather_entries(executor, stage, new_ids, ids)
+        partitions = executor.map(stage, with_entries, zipped(local_keys, local_ids), relabel, shift, executor.backend)
         dense, outward, inward = (
-            permuted(executor, stage, vector, place) for vector in (graph.order, graph.out_degree, graph.in_degree)
+            permuted(executor, stage, vector, new_ids) for vector in (graph.order, graph.out_degree, graph.in_degree)
         )
         return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
 
@@ -163,7 +163,7 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     -------
     ascending : Sharded
         `(top - weight) << bits | id`, in the sorted order of the vertices.
-    place : Sharded
+    rank : Sharded
         Position of each vertex in that order.
     top : int
         The largest weight.
@@ -203,9 +203,10 @@ def _by_collective_degree(has_bands: bool, executor: Executor, graph: Oriented, 
     return places(executor, stage, keys, bands << bits)[1]
 
 
-_PLACES: dict[Ranking, Callable[[Executor, Oriented, int], Sharded]] = {
+_NEW_IDS: dict[Ranking, Callable[[Executor, Oriented, int], Sharded]] = {
     Ranking.COLLECTIVE: partial(_by_collective_degree, False),
     Ranking.BANDED: partial(_by_collective_degree, True),
     Ranking.IN_DEGREE: _by_in_degree,
     Ranking.CALLERS_ID: _by_dense_id,
 }
+"""New id of each rank, by what the new order ranks by."""

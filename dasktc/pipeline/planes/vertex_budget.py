@@ -38,8 +38,8 @@ class VertexBudget(NamedTuple):
     call_memory : int or None
         Bytes that one call may take; None: unbounded.
     ids : {"int", "text"}
-    how : str
-        The vertex order.
+    order : str
+        Name of the vertex order.
     times : int
         Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget.
     on_device : bool
@@ -54,7 +54,7 @@ class VertexBudget(NamedTuple):
 
     call_memory: int | None
     ids: Ids = "int"
-    how: str = "degree"
+    order: str = "degree"
     times: int = 1
     on_device: bool = False
     memory: float = 1.4
@@ -68,8 +68,8 @@ class VertexBudget(NamedTuple):
 
     def need(self, vertices: int) -> int:
         """Bytes that numbering and ranking take with whole vectors."""
-        ids, rank = self.width * self.tuning.id_bytes[self.ids], ORDERS[self.how].rank_bytes
-        return self.times * vertices * int(max(ids, rank))
+        id_bytes, rank_bytes = self.width * self.tuning.id_bytes[self.ids], ORDERS[self.order].rank_bytes
+        return self.times * vertices * int(max(id_bytes, rank_bytes))
 
     def _asked(self, nbytes: float) -> str:
         """The memory that leaves `nbytes` to one call, for an error's advice."""

@@ -158,7 +158,7 @@ class WorkersPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Send keys by range; they are made as they are cut where ids need no map."""
-        executor, backend, rows, shift = self.executor, self.backend, frames.edges, numbering.shift
+        executor, backend, rows, shift = self.executor, self.backend, frames.edge_rows, numbering.shift
         span, count, handles = numbering.span, self.partitions(rows), frames.frames.take()
         holders = frames.holders if isinstance(frames, PlacedFrames) else ()
         if span is not None:

@@ -141,11 +141,11 @@ def metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: in
     keys: Any = np.concatenate([on_host(part) for part in partitions])
     ends = np.stack(unpack(keys, shape.shift))
     sources, targets = ends.reshape(-1), ends[::-1].reshape(-1)
-    place = np.argsort(sources, kind="stable")
-    offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
+    positions = np.argsort(sources, kind="stable")
+    offsets = np.searchsorted(sources[positions], np.arange(shape.vertices + 1))
     if parts == 1 or not edges:
         return backend.array.zeros(shape.vertices, dtype="int64")
     _, membership = pymetis.part_graph(
-        parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32"))
+        parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[positions].astype("int32"))
     )
     return backend.array.asarray(membership, dtype="int64")

@@ -154,11 +154,11 @@ def distinct_codes(
     clash : Clash or None
         Two different weights that are neither added up nor replaced.
     """
-    codes, order = ascending(codes, bound, weights is not None)
+    codes, positions = ascending(codes, bound, weights is not None)
     first = firsts(codes)
     if weights is None:
         return codes[first], None, first, None
-    weights = weights[order]
+    weights = weights[positions]
     if duplicates == "sum":
         with np.errstate(over="ignore"):
             sums = np.add.reduceat(weights, first) if len(first) else weights

@@ -219,7 +219,7 @@ def encoded(values: Any, dtype: str, categories: tuple[str, ...] | None) -> Arra
 
 
 def candidates(
-    frame: Frame, vertices: VertexMap, place: Array, deal: Deal, values: Callable[[Any], Array] | None
+    frame: Frame, vertices: VertexMap, block_ids: Array, deal: Deal, values: Callable[[Any], Array] | None
 ) -> list[tuple[Array, ...]]:
     """Deal a frame's rows to the blocks that may hold their edges.
 
@@ -228,7 +228,7 @@ def candidates(
     frame : DataFrame
         "src", "dst", and values "weight" where these are read, without loops.
     vertices : VertexMap
-    place : array
+    block_ids : array
         The id in the blocks of each dense id.
     deal : Deal
     values : callable (column) -> array, or None
@@ -240,7 +240,7 @@ def candidates(
         For each block, in row-major order, and each range of sources: codes and values of rows in their order. Where
         ids do not tell the direction of an edge, there is a code for both.
     """
-    a, b = (place.take(vertices.dense(frame[end])).astype(np.int64) for end in ("src", "dst"))
+    a, b = (block_ids.take(vertices.dense(frame[end])).astype(np.int64) for end in ("src", "dst"))
     sources, targets, reverse_mask = np.maximum(a, b), np.minimum(a, b), a < b
     columns = () if values is None else (values(frame["weight"]),)
     layout, ranges = deal.layout, len(deal.sources)
@@ -270,9 +270,9 @@ def _dealt(rows: tuple[Array, ...], number: Array, count: int) -> list[tuple[Arr
     """Deal rows by the number of their share, below `count`; they keep their order."""
     if count == 1:
         return [rows]
-    order = number.astype(np.uint16 if count < 1 << 16 else np.int64).argsort(kind="stable")
+    positions = number.astype(np.uint16 if count < 1 << 16 else np.int64).argsort(kind="stable")
     cuts = np.cumsum(np.bincount(number, minlength=count))[:-1]
-    return list(zip(*(np.split(array[order], cuts) for array in rows), strict=True))
+    return list(zip(*(np.split(array[positions], cuts) for array in rows), strict=True))
 
 
 def joined(shares: list[tuple[Array, ...]]) -> tuple[Array, ...]:
@@ -288,8 +288,8 @@ def ascending(keys: Array, bound: int, positions: bool = True) -> tuple[Array, A
     if not positions:
         return CPU.sort(keys, bound), None
     if (bound - 1).bit_length() + bits > 63:
-        order = keys.argsort(kind="stable")
-        return keys[order], order
+        old_positions = keys.argsort(kind="stable")
+        return keys[old_positions], old_positions
     words = keys << bits
     words |= np.arange(len(keys))
     words = CPU.sort(words, bound << bits)
@@ -376,8 +376,8 @@ def values_of_block(
         An edge of the block has no row.
     """
     codes, values = joined(shares)
-    keys, rank = ascending(codes >> 1, 1 << 2 * shift)
-    values = values.astype(dtype, copy=False)[rank]
+    keys, positions = ascending(codes >> 1, 1 << 2 * shift)
+    values = values.astype(dtype, copy=False)[positions]
     first_rows, block_keys = firsts(keys), keys_between(block, shift, sources)
     places = places_among(block_keys, keys[first_rows], name, block)
     first, end = first_rows[places], np.append(first_rows, len(keys))[1:][places]

@@ -1,6 +1,7 @@
 """Orientation: ranks vertices by degree, and directs every edge from its end of lower degree to that of higher.
 
-Rank 0 is the vertex of highest degree; ties are broken by dense id. After relabelling by rank an oriented edge points
+Rank 0 is the vertex of highest degree; ties are broken by dense id. A vector `rank` has the rank of each vertex, an
+`order` the vertex of each rank: each is the `inverse` of the other. After relabelling by rank an oriented edge points
 from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
 ICDE 2015; TRUST, section 2.2).
 

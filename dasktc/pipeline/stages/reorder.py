@@ -39,8 +39,8 @@ def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backe
 
 def by_visit(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
     """Ranks sorted by (first visit, dense id), as two stable integer sorts."""
-    inverse_order = inverse(order, backend).astype("int64")
-    return inverse_order.take(order_by(len(first) - first.astype("int64").take(inverse_order), backend))
+    rank = inverse(order, backend).astype("int64")
+    return rank.take(order_by(len(first) - first.astype("int64").take(rank), backend))
 
 
 def by_band_and_visit(
@@ -49,9 +49,9 @@ def by_band_and_visit(
     """Ranks sorted by (out-degree band, first visit, dense id)."""
     size = len(out_degree)
     band = band_of(out_degree, large)
-    inverse_order = inverse(order, backend).astype("int64")
-    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(inverse_order)
-    return inverse_order.take(order_by(weight, backend))
+    rank = inverse(order, backend).astype("int64")
+    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(rank)
+    return rank.take(order_by(weight, backend))
 
 
 def band_of(out_degree: Array, large: int) -> Array:
@@ -59,13 +59,13 @@ def band_of(out_degree: Array, large: int) -> Array:
     return 2 - (out_degree >= 2).astype("int64") - (out_degree > large)
 
 
-def relabel(keys: Array, place: Array, shift: int, backend: Backend) -> Array:
+def relabel(keys: Array, new_ids: Array, shift: int, backend: Backend) -> Array:
     """Relabel both ends of keys by their new ids; the edges keep their positions."""
-    place = aligned(place)
+    new_ids = aligned(new_ids)
 
     def relabelled(chunk: Array) -> Array:
         source, target = unpack(chunk, shift)
-        return pack(place.take(source), place.take(target), shift)
+        return pack(new_ids.take(source), new_ids.take(target), shift)
 
     return transform(keys, relabelled, backend)
 

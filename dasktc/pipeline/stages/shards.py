@@ -162,8 +162,8 @@ def logical_or(vectors: list[Array]) -> Array:
 def by_place(given: list[Array]) -> list[Array]:
     """Values and places, ascending by place."""
     values, places = given
-    order = places.argsort()
-    return [places.take(order), values.take(order)]
+    positions = places.argsort()
+    return [places.take(positions), values.take(positions)]
 
 
 class ValueOps(NamedTuple):

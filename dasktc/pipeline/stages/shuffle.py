@@ -121,10 +121,10 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
         for sample_keys, weight in zip(samples, weights, strict=True)
     ]
     keys, weight = np.concatenate(samples), np.concatenate(sample_weights)
-    order = np.argsort(keys, kind="stable")
-    sums = weight.take(order).cumsum()
+    positions = np.argsort(keys, kind="stable")
+    sums = weight.take(positions).cumsum()
     places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")
-    return sorted({int(keys[order[min(place, len(order) - 1)]]) for place in places} - {0})
+    return sorted({int(keys[positions[min(place, len(keys) - 1)]]) for place in places} - {0})
 
 
 def sample(keys: Array, step: int) -> Array:

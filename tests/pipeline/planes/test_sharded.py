@@ -315,8 +315,8 @@ def test_vertices_are_in_one_piece_while_they_fit():
     room = VertexBudget(42_000)
     assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 2)
     assert room.shards(10_000) == 20
-    assert VertexBudget(80_000, how="collective").shards(1_000) == 1
-    assert VertexBudget(79_999, how="collective").shards(1_000) == 2
+    assert VertexBudget(80_000, order="collective").shards(1_000) == 1
+    assert VertexBudget(79_999, order="collective").shards(1_000) == 2
     assert VertexBudget(199_999, ids="text").shards(1_000) == 3
     assert VertexBudget(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
     assert VertexBudget(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from types import SimpleNamespace
-from unittest import mock
 
 import dask
 import numpy as np
@@ -26,7 +25,6 @@ from dasktc.bench.simulate import Fetches, simulate
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
-from dasktc.executors.dask import flow_control as window
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window, WindowedSubmitter
@@ -195,8 +193,7 @@ def test_calls_wait_where_their_blocks_do_not_fit_yet():
     needs = [(block,) for block in held]
     for room, flying in ((30, 3), (5, 1)):
         found = Window(needs, {"a": 1}, BlockReplicas(held, {}, room))
-        with mock.patch.object(window, "FIRST_DEPTH", 8):
-            found._workers["a"].depth = 8
+        found._workers["a"].depth = 8
         begun, gone = found.begin()
         assert ([call for call, _ in begun], gone) == (list(range(flying)), {})
         found.ended([0])

@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
+from functools import partial, partialmethod
 from itertools import product
 from types import SimpleNamespace
 from unittest import mock
@@ -21,8 +21,8 @@ import dasktc
 from dasktc import generate
 from dasktc.api.count import build
 from dasktc.executors.dask import executor as submission
-from dasktc.executors.dask import faults
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
@@ -241,7 +241,7 @@ def test_a_count_asks_seldom_who_the_workers_are(workers):
         return questions[name](*args, **options)
 
     asking = mock.patch.multiple(client, **{name: partial(counted, name) for name in questions})
-    with asking, mock.patch.object(faults, "LATELY", 3_600):
+    with asking, mock.patch.object(FaultPolicy, "lately", partialmethod(FaultPolicy.lately, seconds=3_600)):
         result = dasktc.triangle_count(source_of(EDGES, parts=3), client, run=RunOptions(distribute="always"))
     assert int(result) == TRIANGLES
     assert asked == {"ncores": 1, "scheduler_info": 1}

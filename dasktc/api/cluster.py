@@ -117,7 +117,7 @@ def cluster(
             f"{argument} and {place.names[0]} were both given: the workers of a cluster to join run already; keep one"
         )
     if is_joining:
-        start = joined(place.scheduler, place.scheduler_file, security, default=True)
+        start = joined(place, default=True)
     else:
         start = started("all" if workers is None else workers, backend, security, default=True, protocol=protocol)
     with ExitStack() as stack:

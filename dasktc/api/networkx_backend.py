@@ -520,10 +520,10 @@ def _predictions(name: str, graph: Any, pairs: Any, measure: MeasureName) -> Ite
     return _similar(checked_graph, iter([positions]), measure)
 
 
-def _not_adjacent(graph: PreparedGraph | ConvertedGraph) -> Iterator[Array]:
-    """Yield all pairs of positions without an edge, the smaller first, some million at a time."""
+def _not_adjacent(graph: PreparedGraph | ConvertedGraph, paired: int = PAIRED) -> Iterator[Array]:
+    """Yield all pairs of positions without an edge, the smaller first, about `paired` at a time."""
     size, ends = len(graph), graph.ends()
-    edges, step = np.unique(ends.min(axis=1) * size + ends.max(axis=1)), max(1, PAIRED // max(1, size))
+    edges, step = np.unique(ends.min(axis=1) * size + ends.max(axis=1)), max(1, paired // max(1, size))
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))
         keys = (rows[:, None] * size + np.arange(size))[rows[:, None] < np.arange(size)]

@@ -112,7 +112,7 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
     with ExitStack() as stack:
         joined_client = place.client or active_client()
         if place.connects:
-            joined_client = enter(stack, joined(place.scheduler, place.scheduler_file, place.security))
+            joined_client = enter(stack, joined(place))
         if joined_client is None:
             raise InputError(
                 "no client is connected: published graphs are on a cluster; make a distributed.Client first"

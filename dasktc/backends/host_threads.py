@@ -22,13 +22,13 @@ THREADS = 8
 QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
-def allowed_threads() -> int:
+def allowed_threads(quota_file: str = QUOTA) -> int:
     """Number of cores that this process may use, by affinity and container quota; 1 within a task of a Dask worker."""
     if dask_worker() is not None:
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" means no quota
+    with suppress(OSError, ValueError), open(quota_file) as file:  # "max 100000" means no quota
         quota, period = map(int, file.read().split())
         cores = min(cores, -(-quota // period))
     return max(1, cores)

@@ -31,6 +31,13 @@ class Tuning:
         Number of edges from which several threads share a count while trusses are peeled.
     peeled_edges : int
         Largest number of edges that one worker peels: positions have 32 bits.
+    survey_batch, device_batch : int
+        Most triangles of a batch of a survey: on the CPU so many stay in a cache, unless a row of a block is longer; on
+        a GPU launches and waits then take little time.
+    subset_labels : int
+        Most labels by which a GPU counts in subgraphs, of which there are 120 for 8.
+    motif_edges : int
+        Edges of a graph whose cycles of four, fewer than half the square of its edges, fit 63 bits.
     recount : float
         If more than one in so many edges of a candidate for the k-truss is removed, the rest are counted again.
     """
@@ -45,6 +52,10 @@ class Tuning:
     update_chunk: int = 1 << 22
     shared_count: int = 1 << 18
     peeled_edges: int = (1 << 31) - 1
+    survey_batch: int = 1 << 16
+    device_batch: int = 1 << 25
+    subset_labels: int = 8
+    motif_edges: int = (1 << 32) - 1
     recount: float = 16
 
 

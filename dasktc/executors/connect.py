@@ -31,7 +31,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import show_page
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.place import Place
+from dasktc.executors.place import CONNECT_SECONDS, Place
 from dasktc.executors.process.gpu_discovery import devices, visible
 from dasktc.executors.process.paths import check_regular
 from dasktc.executors.process.shared_context import SharedContext
@@ -44,14 +44,12 @@ from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "CONNECT_SECONDS", "active_client", "check_client", "connect", "joined", "started", "threads_here",
-    "with_all_threads",
+    "active_client", "check_client", "connect", "joined", "started", "threads_here", "with_all_threads",
 ]  # fmt: skip
 
 log = logging.getLogger("dasktc")
 page_log = logging.getLogger("dasktc.page")
 """Told the page's address for clusters that were there before; the command shows it also where no bar is shown."""
-CONNECT_SECONDS = 10
 GPU_FILES = ("/dev/nvidiactl", "/dev/dxg")
 """Files of a system with an NVIDIA driver, on Linux or WSL."""
 POOL = 0.01
@@ -110,7 +108,7 @@ def connect(place: Place | None = None, backend: str = "cpu", run: RunOptions | 
     place = Place() if place is None else place
     run = RunOptions() if run is None else run
     if place.scheduler is not None or place.scheduler_file is not None:
-        with joined(place.scheduler, place.scheduler_file, place.security) as client:
+        with joined(place) as client:
             yield _on(client, run)
     elif place.workers is not None:
         with started(place.workers, backend, place.security) as client:
@@ -251,41 +249,39 @@ def _step_aside() -> None:
 
 
 @contextmanager
-def joined(
-    address: str | None, file: str | os.PathLike[str] | None, security: Any = None, default: bool = False
-) -> Iterator[Any]:
-    """Connect to a running scheduler, by its address or by the file that it wrote, and yield the client.
+def joined(place: Place, default: bool = False) -> Iterator[Any]:
+    """Connect to the running scheduler of a place, by its address or by the file that it wrote, and yield the client.
 
     With `default` the client becomes the active one of this process. A file that is not a regular one, and certificates
     that cannot be used, are refused (InputError). It raises ClusterError where the scheduler does not answer.
     """
+    file, seconds = place.scheduler_file, place.connect_seconds
     if file is not None:
         check_regular(option("scheduler_file", file), os.fspath(file))
-    security = checked(security)
+    security = checked(place.security)
     from distributed import Client
 
-    place = str(address or file)[:200]
     try:
-        address = address or _address(file)
+        address = place.scheduler or _address(file, seconds)
         if security.require_encryption and "://" not in address:
             address = f"tls://{address}"
-        greet(address, security, CONNECT_SECONDS)
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=default, security=security)
+        greet(address, security, seconds)
+        client = Client(address, timeout=seconds, set_as_default=default, security=security)
     except InputError:
         raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"no scheduler answered at {place} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
-            "address is wrong, or it uses TLS and the address does not say tls://; start one with `dask scheduler` and "
-            "give the address that it prints"
+            f"no scheduler answered at {str(place.scheduler or file)[:200]} in {seconds:g} s "
+            f"({type(error).__name__}): it is not running, the address is wrong, or it uses TLS and the address does "
+            "not say tls://; start one with `dask scheduler` and give the address that it prints"
         ) from None
     with client:
         yield client
 
 
-def _address(file: str | os.PathLike[str] | None) -> str:
+def _address(file: str | os.PathLike[str] | None, seconds: float) -> str:
     """Read the address from a scheduler file; a scheduler that is just starting gets time to write it."""
-    ends = time.monotonic() + CONNECT_SECONDS
+    ends = time.monotonic() + seconds
     while True:
         try:
             with open(file or "") as text:
@@ -296,7 +292,7 @@ def _address(file: str | os.PathLike[str] | None) -> str:
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             if time.monotonic() > ends:
                 raise ClusterError(
-                    f"scheduler file {str(file)[:200]!r} names no address after {CONNECT_SECONDS} s "
+                    f"scheduler file {str(file)[:200]!r} names no address after {seconds:g} s "
                     f"({type(error).__name__}): no scheduler wrote it, or to another path; start one with "
                     "`dask scheduler --scheduler-file FILE`, on a disk that all hosts mount"
                 ) from None

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     ClientLike: TypeAlias = "Client | HasClient | str | os.PathLike[str]"
     """What names the place of a call: a client, a cluster, an address, or the path of a scheduler file."""
 
-__all__ = ["MOST_THREADS", "HasClient", "Place"]
+__all__ = ["CONNECT_SECONDS", "MOST_THREADS", "HasClient", "Place"]
 
+CONNECT_SECONDS = 10.0
 MOST_THREADS = 1 << 12
 ADDRESS = re.compile(r"[\w.+-]+://.+|(\[[\dA-Fa-f:.]+\]|[\w.-]+):\d+")
 """Addresses of schedulers, with a protocol or a port; other texts are paths of scheduler files."""
@@ -43,6 +44,8 @@ class Place:
     threads : int or None
         Concurrent calls in this process. If given, everything runs here even if a client is active. None: the number
         of available cores, but one in a task of a Dask worker.
+    connect_seconds : float
+        Seconds within which the scheduler answers, and its file has its address.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class Place:
     scheduler_file: str | os.PathLike[str] | None = None
     security: Any = None
     threads: int | None = None
+    connect_seconds: float = CONNECT_SECONDS
 
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
@@ -111,7 +115,7 @@ class Place:
     @property
     def names(self) -> list[str]:
         """The given fields that name a place to run; at most one is allowed."""
-        field_names = [field.name for field in fields(self) if field.name != "security"]
+        field_names = [field.name for field in fields(self) if field.name not in ("security", "connect_seconds")]
         return [name for name in field_names if getattr(self, name) is not None]
 
 

@@ -24,7 +24,6 @@ from dasktc.io.source import Source
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.planes.vectors import map_on_host
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages.columns import (
@@ -48,10 +47,6 @@ from dasktc.wording import advice, option, plural
 __all__ = ["edge_column", "ids_on_host", "over_blocks", "read_rows", "refuse_lost_rows", "refuse_shards"]
 
 STAGE = "columns"
-DEALT_BYTES = 200
-"""Bytes for each row of a chunk while it is dealt to the blocks."""
-ROW_BYTES = 160
-"""Bytes for each row of a range while a block sorts it, and takes the values of its edges."""
 
 
 def edge_column(
@@ -119,8 +114,8 @@ def read_rows(
         Vertices are in shards.
     """
     refuse_shards(prepared)
-    memory = answers_of(executor).frame_bytes
-    most = None if memory is None else max(1, memory // (TUNING.row_bytes[source.ids] + DEALT_BYTES))
+    memory, tuning = answers_of(executor).frame_bytes, choose_plane(executor, prepared.options).tuning
+    most = None if memory is None else max(1, memory // (tuning.row_bytes[source.ids] + tuning.dealt_bytes))
     upstream = upstream_of(executor, source.parts)
     calls = [(part, value, most, *args) for part, value in zip(source.parts, upstream, strict=True)]
     results = executor.stream("read-columns", function, calls)
@@ -204,7 +199,8 @@ def _ranges(executor: Executor, prepared: Prepared) -> list[int]:
         rows *= 2
     plane = choose_plane(executor, prepared.options)
     outward = prepared.graph.out_degree
-    return plane.cut_evenly(STAGE, outward, Axis(outward.size, 1), max(1, -(-ROW_BYTES * rows // memory)))[0]
+    ranges = max(1, -(-plane.tuning.value_bytes * rows // memory))
+    return plane.cut_evenly(STAGE, outward, Axis(outward.size, 1), ranges)[0]
 
 
 def _values_and_rows(*args: Any, **options: Any) -> Measured:

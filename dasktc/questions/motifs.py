@@ -49,8 +49,6 @@ PARTS = {
 """How often a kind contains other kinds."""
 HALF = 31
 """Bits of the lower half of a product, whose halves are added up apart, so that no sum of 2^32 of them overflows."""
-MOST_EDGES = (1 << 32) - 1
-"""Edges of a graph whose cycles of four, fewer than half the square of its edges, fit 63 bits."""
 SPLITS = 4
 """Tasks per worker for cycles."""
 
@@ -60,10 +58,10 @@ def motifs(
 ) -> dict[str, int]:
     """Count the connected subgraphs of four vertices; see `Graph.motifs`."""
     refuse_shards(graph, "a count of four-vertex subgraphs")
-    if graph.edges > MOST_EDGES:
+    if graph.edges > graph.tuning.motif_edges:
         raise InputError(
             f"the cycles of four vertices of {plural(graph.edges, 'edge')} could exceed 64 bits, those of at most "
-            f"{MOST_EDGES:,} cannot: prepare a part of the graph"
+            f"{graph.tuning.motif_edges:,} cannot: prepare a part of the graph"
         )
     if not graph.edges:
         return dict.fromkeys(KINDS, 0)

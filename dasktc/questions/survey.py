@@ -55,10 +55,6 @@ __all__ = [
 Array = Any
 Batch = dict[str, Array]
 """Arrays of a batch's triangles by name."""
-BATCH = 1 << 16
-"""Most triangles of a batch, where no row of a block is longer: so many stay in a cache."""
-BATCH_ON_DEVICE = 1 << 25
-"""Most triangles of a batch on a GPU, whose launches and waits then take little time."""
 ROLES, PAIRS = "uvw", ("uv", "uw", "vw")
 NUMBERS = ""
 """Name of the vertices' numbers, which batches have as "u", "v" and "w"."""
@@ -233,12 +229,13 @@ def batch_size(
     """
     width = TRIANGLE_BYTES + 3 * sum(np.dtype(column.dtype).itemsize for column in [*vertices, *edges])
     if on_device(graph):
-        least, most = LEAST_BATCH, BATCH_ON_DEVICE
+        most = graph.tuning.device_batch
+        least = min(LEAST_BATCH, most)
         beside += EDGE_BYTES * -(-int(graph.prepared.sizes.edges.max()) // graph.plan.splits)
     else:
         executor, outward = graph.executor, graph.prepared.graph.out_degree
         least = max(executor.gather(outward.map(executor, question, largest)), default=0)
-        most = BATCH
+        most = graph.tuning.survey_batch
     _, memory = memory_beside(graph, question, vertices, edges, beside + width * (least + 1))
     size = max(least, min(most, (memory - beside) // width - 1))
     return size, beside + width * (size + 1)

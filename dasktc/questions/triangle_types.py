@@ -55,8 +55,6 @@ __all__ = ["triangle_types"]
 
 Array = Any
 STAGE = "triangle types"
-MOST_SUBSETS = 8
-"""Most labels by which a GPU counts in subgraphs, of which there are 120 then."""
 EDGE_BYTES = 24
 """Bytes of an edge while those of a subgraph are selected: its bits, a mask, its place and its column."""
 
@@ -169,7 +167,7 @@ def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str | None, 
     """Return the kernel of a GPU that counts by labels, None for batches of triangles, and bytes beside the blocks."""
     if not on_device(graph):
         return "", 8 * 5 * labels**3
-    if labels > MOST_SUBSETS:
+    if labels > graph.tuning.subset_labels:
         return None, 0
     sizes, blocks = graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     of_selection = blocks * (EDGE_BYTES * int(sizes.edges.max()) + 40 * (int(sizes.rows.max()) + 1))

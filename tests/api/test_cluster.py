@@ -1,6 +1,7 @@
 """Where a call runs: what `client=` takes, and what `dasktc.cluster` starts or joins."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from distributed import futures_of, get_client, wait
 import dasktc
 from dasktc.api.cluster import Cluster
 from dasktc.errors import ClusterError, InputError
-from dasktc.executors import connect
 from dasktc.executors.place import Place
 
 TRIANGLE = ([0, 1, 2], [1, 2, 0])
@@ -89,8 +89,8 @@ def test_other_clients_are_refused(client, said):
 
 
 @pytest.mark.parametrize("client", ["tcp://127.0.0.1:1", "127.0.0.1:1", "missing.json", Path("missing.json")], ids=str)
-def test_options_and_sources_are_refused_before_a_connection(client, monkeypatch):
-    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.1)
+def test_options_and_sources_are_refused_before_a_connection(client):
+    client = replace(Place.of(client), connect_seconds=0.1)
     with pytest.raises(InputError, match="no-such-file"):
         dasktc.triangle_count("no-such-file.txt", client)
     with pytest.raises(InputError, match="verify=2"):

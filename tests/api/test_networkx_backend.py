@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib.metadata import entry_points
@@ -260,14 +261,21 @@ def predictions(name, graph, ebunch, backend=None):
     ],
     ids=["none", "no", "some", "unknown", "repeated"],
 )
-def test_similarity_of_pairs(name, pairs, graph, monkeypatch):
-    monkeypatch.setattr(networkx_backend, "PAIRED", 100)
+def test_similarity_of_pairs(name, pairs, graph):
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     expected, found = (predictions(name, graph, pairs, backend) for backend in (None, "dasktc"))
     assert found[0] == expected[0]
     assert found[1] == (pytest.approx(expected[1], rel=1e-12) if type(expected[1]) is list else expected[1])
     if pairs and type(expected[1]) is list:
         assert predictions(name, graph, iter(pairs), "dasktc") == found
+
+
+def test_pairs_without_an_edge_come_some_at_a_time(graph):
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    nodes, chunks = list(graph), list(networkx_backend._not_adjacent(networkx_backend.convert_from_nx(graph), 100))
+    pairs = [(nodes[u], nodes[v]) for chunk in chunks for u, v in chunk.tolist()]
+    assert Counter(map(frozenset, pairs)) == Counter(map(frozenset, nx.non_edges(graph)))
+    assert max(map(len, chunks)) <= 100 < len(pairs)
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)

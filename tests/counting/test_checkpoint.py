@@ -490,22 +490,12 @@ def test_the_whole_program_is_killed_again_and_again(tmp_path):
     assert lines(kept / FILE) == 4**3 * 4 + 1
 
 
-IMPATIENT = """
-import sys
-from dasktc.cli import main as cli
-from dasktc.executors import connect as cluster
-
-cluster.CONNECT_SECONDS = 2
-sys.exit(cli.main(sys.argv[1:]))
-"""
-
-
 @pytest.mark.slow
 def test_the_scheduler_and_the_client_are_killed(tmp_path):
     """Each time, the same command on another cluster continues from the finished tasks."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
     write_edges(generate.kronecker(14), graph, LocalExecutor())
-    command = [sys.executable, "-c", IMPATIENT, "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
+    command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
     command += ["--parts", "4", "--splits", "4", "--scheduler-file", str(tmp_path / "scheduler.json")]
     command += ["--checkpoint", str(kept)]
     held = 1

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from unittest import mock
 
@@ -156,11 +157,6 @@ def test_dask_keeps_less_of_the_past_unless_the_user_chose():
 
 
 @pytest.fixture
-def short(monkeypatch):
-    monkeypatch.setattr(places, "CONNECT_SECONDS", 1)
-
-
-@pytest.fixture
 def silent_port():
     """A port that accepts connections and never sends anything."""
     with socket.socket() as listener:
@@ -176,29 +172,30 @@ def silent_port():
         lambda address: "127" not in address,
     ),
 )
-def test_an_address_without_a_scheduler_is_refused(short, address):
+def test_an_address_without_a_scheduler_is_refused(address):
+    place = replace(Place.of(address), connect_seconds=1)
     with pytest.raises(ClusterError, match="scheduler") as error:
-        dasktc.triangle_count(TRIANGLE, client=address)
+        dasktc.triangle_count(TRIANGLE, client=place)
     assert address in str(error.value)
     assert "\n" not in str(error.value)
     assert active_client() is None
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
+def test_a_scheduler_that_says_nothing_is_refused(silent_port, tmp_path):
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": f"tcp://127.0.0.1:{silent_port}"}))
     for place in ({"scheduler": f"tcp://127.0.0.1:{silent_port}"}, {"scheduler_file": str(file)}):
         with pytest.raises(ClusterError, match=r"no scheduler answered at .* in 1 s"):
-            dasktc.triangle_count(TRIANGLE, **keywords(**place))
+            dasktc.triangle_count(TRIANGLE, Place(**place, connect_seconds=1))
 
 
 FROM_FILES = """
-import sys, dasktc, dasktc.executors.connect
-dasktc.executors.connect.CONNECT_SECONDS = 0.2
+import sys, dasktc
+from dasktc.executors.place import Place
 for file in sys.argv[1:]:
     try:
-        dasktc.triangle_count(([0], [1]), file)
+        dasktc.triangle_count(([0], [1]), Place(scheduler_file=file, connect_seconds=0.2))
     except dasktc.ClusterError as error:
         print(error)
 """

@@ -22,8 +22,6 @@ from dasktc.executors.base import CPU
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Method, RunOptions
-from dasktc.pipeline import attributes as pipeline_attributes
-from dasktc.pipeline import columns
 from dasktc.pipeline.stages import attributes
 from dasktc.questions import triad_census as census
 from tests.support import oracle
@@ -329,14 +327,13 @@ def test_rows_come_in_ranges_where_memory_is_short(monkeypatch, tmp_path, plan):
     """Parts are read in chunks, and a block takes the rows of some sources at a time."""
     frame, spans, arcs_of_block = random_rows(3), [], attributes.arcs_of_block
     frame.to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr(columns, "ROW_BYTES", 10**5)
-    monkeypatch.setattr(columns, "DEALT_BYTES", 10**5)
     monkeypatch.setattr(
         attributes, "arcs_of_block", lambda *given: spans.append((given[3], len(given[1]))) or arcs_of_block(*given)
     )
     options = keywords(weight="w", directed=True, duplicates="last", edge_columns={"w": "max"}, memory="20MB", **plan)
     simple = expected_graph(frame.itertuples(index=False), True, "last")
-    with dasktc.prepare(tmp_path / "a.csv", **options) as graph:
+    large_rows = tuned(dealt_bytes=10**5, value_bytes=10**5)
+    with large_rows, dasktc.prepare(tmp_path / "a.csv", **options) as graph:
         assert_clustering(graph.clustering("w"), nx.clustering(simple, weight="w"))
         assert graph.triad_census() == nx.triadic_census(simple)
         total = graph.survey(lambda batch: float(sum(batch[f"w_{pair}"].sum() for pair in ("uv", "uw", "vw"))), ["w"])
@@ -347,7 +344,7 @@ def test_rows_come_in_ranges_where_memory_is_short(monkeypatch, tmp_path, plan):
         lambda batch: float(sum(batch[f"w_{pair}"].sum() for pair in ("uv", "uw", "vw"))), ["w"]
     )
     frame[frame.a != frame.b].to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(InputError, match=r"edge between \d+ and \d+ the weights"):
+    with large_rows, pytest.raises(InputError, match=r"edge between \d+ and \d+ the weights"):
         dasktc.prepare(tmp_path / "a.csv", **options | {"duplicates": None})
 
 
@@ -400,10 +397,9 @@ def test_a_source_that_changes_between_its_passes_is_refused(rows, reason):
         dasktc.prepare(source, memory="20MB", weight="w")
 
 
-def test_loops_beyond_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(pipeline_attributes, "LOOP_BYTES", 10**8)
-    frame = pd.concat([FRAME, pd.DataFrame({"a": [5], "b": [5], "w": [1.0]})])
-    with pytest.raises(InputError, match=r"1 loop takes 100 MB while the largest weight is found"):
+def test_loops_beyond_memory_are_refused():
+    frame = pd.concat([FRAME, pd.DataFrame({"a": [5], "b": [5], "w": [1.0]}, index=[0] * 200_000)])
+    with pytest.raises(InputError, match=r"200,000 loops take 20 MB while the largest weight is found"):
         dasktc.prepare(frame, weight="w", memory="20MB")
     dasktc.prepare(frame, weight="w")
 

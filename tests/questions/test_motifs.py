@@ -126,7 +126,7 @@ def test_sums_are_exact():
     assert question._sums_of_edges(part, degrees) == (5 * (2**31 - 2) ** 2, 5 * comb(2**31 - 1, 2))
 
 
-def test_what_is_refused(monkeypatch):
+def test_what_is_refused():
     edges = oracle.complete(30)
     with pytest.raises(InputError, match=r"cliques of 3 vertices take at most .* more than the bound of 4e\+03"):
         prepare(edges).motifs(bound=4_000)
@@ -134,9 +134,8 @@ def test_what_is_refused(monkeypatch):
         prepare(edges, partition="hash2d", parts=2).motifs()
     with pytest.raises(InputError, match="induced"):
         prepare(edges).motifs(induced=1)
-    monkeypatch.setattr(question, "MOST_EDGES", 400)
     with pytest.raises(InputError, match=r"of 435 edges could exceed 64 bits, those of at most 400 cannot"):
-        prepare(edges).motifs()
+        retuned(prepare(edges), motif_edges=400).motifs()
 
 
 def test_contradictions_are_an_error(monkeypatch):

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc.backends.csr import on_host
 from dasktc.errors import CountError, InputError
-from dasktc.questions import survey as surveys
 from dasktc.questions import triangle_types
 from tests.questions.test_survey import PLANS, REORDERS, triangles_of
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 from tests.support.slow_pipeline import skewed_edges
 from tests.support.tiers import each_once
 
@@ -108,25 +108,23 @@ def test_every_way_is_that_of_the_cpu(emulated, plan, reorder):
 @needs_compiler
 @given(edges=oracle.multigraphs(), plan=st.sampled_from(PLANS), size=st.sampled_from([1, 3, 1 << 16]))
 def test_every_triangle_comes_once(emulated, edges, plan, size):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surveys, "BATCH_ON_DEVICE", size)
-        patch.setattr(surveys, "LEAST_BATCH", 1)
-        graph = dasktc.prepare(pd.DataFrame([*edges], columns=["src", "dst"]), **keywords(backend="cuda", **plan))
-        ids = graph.triangles(frame="pandas").index
-        found = {tuple(sorted(ids[list(row)])): count for row, count in graph.survey(listed).items()}
-        assert found == dict.fromkeys(triangles_of(edges), 1)
+    graph = dasktc.prepare(pd.DataFrame([*edges], columns=["src", "dst"]), **keywords(backend="cuda", **plan))
+    ids = graph.triangles(frame="pandas").index
+    batches = retuned(graph, device_batch=size).survey(listed)
+    found = {tuple(sorted(ids[list(row)])): count for row, count in batches.items()}
+    assert found == dict.fromkeys(triangles_of(edges), 1)
 
 
 @needs_compiler
 @pytest.mark.parametrize("most", [0, 8])
 @pytest.mark.parametrize("labels", [1, 2, 3, 5])
-def test_labels_in_subgraphs_and_in_batches(emulated, monkeypatch, labels, most):
-    monkeypatch.setattr(triangle_types, "MOST_SUBSETS", most)
+def test_labels_in_subgraphs_and_in_batches(emulated, labels, most):
     label = {vertex: vertex % labels for vertex in range(60)}
     expected = Counter(tuple(sorted(label[vertex] for vertex in triangle)) for triangle in triangles_of(SKEWED))
     for plan in (PLANS[1], PLANS[3]):
         graph = dasktc.prepare(pd.DataFrame(SKEWED, columns=["src", "dst"]), **keywords(backend="cuda", **plan))
-        types = graph.triangle_types(label).set_index(["a", "b", "c"])["triangles"].to_dict()
+        types = retuned(graph, subset_labels=most).triangle_types(label)
+        types = types.set_index(["a", "b", "c"])["triangles"].to_dict()
         assert {type_: count for type_, count in types.items() if count} == expected
 
 

@@ -17,11 +17,11 @@ from dasktc.backends.cpu import batches as cpu_batches
 from dasktc.backends.cpu.batches import batches
 from dasktc.backends.csr import BlockTask
 from dasktc.errors import CountError, InputError
-from dasktc.questions import survey as surveys
 from dasktc.questions import triangle_types
 from dasktc.questions.sums import SUM
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.retuned import retuned
 
 PLANS = [
     dict(),
@@ -62,21 +62,14 @@ def surveyed(graph):
     return {tuple(ids[list(numbers)]): count for numbers, count in graph.survey(listed).items()}
 
 
-@pytest.fixture
-def batches_of_3(monkeypatch):
-    monkeypatch.setattr(surveys, "BATCH", 3)
-
-
 @given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.sampled_from([1, 3, 1 << 16]))
 def test_every_triangle_comes_once(edges, plan, reorder, size):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surveys, "BATCH", size)
-        graph = prepared(edges, reorder=reorder, **plan)
-        assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
+    graph = retuned(prepared(edges, reorder=reorder, **plan), survey_batch=size)
+    assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
 
 
-def test_batches_are_bounded(batches_of_3):
-    graph = prepared(oracle.complete(12))
+def test_batches_are_bounded():
+    graph = retuned(prepared(oracle.complete(12)), survey_batch=3)
     sizes = graph.survey(lambda batch: {len(batch["u"]): 1})
     longest = 11  # of a row
     assert sum(size * times for size, times in sizes.items()) == 220
@@ -224,15 +217,15 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-def test_sums(kind, batches_of_3):
+def test_sums(kind):
     function, expected = RESULTS[kind]
-    found = prepared(oracle.complete(9)).survey(function)
+    found = retuned(prepared(oracle.complete(9)), survey_batch=3).survey(function)
     assert found == expected
     assert type(found) is type(expected)
 
 
-def test_sums_of_arrays_and_frames(batches_of_3):
-    graph = prepared(oracle.complete(9))
+def test_sums_of_arrays_and_frames():
+    graph = retuned(prepared(oracle.complete(9)), survey_batch=3)
     by_vertex = graph.survey(lambda b: sum(np.bincount(b[role], minlength=9) for role in "uvw").astype(np.int8))
     assert by_vertex.dtype == np.int64
     assert by_vertex.tolist() == graph.triangles().tolist()
@@ -271,9 +264,9 @@ def test_no_triangle():
         (lambda batch: pd.DataFrame({str(batch["u"].sum()): [1]}), "returned frames with the columns"),
     ],
 )
-def test_refused_results(function, reason, batches_of_3):
+def test_refused_results(function, reason):
     with pytest.raises(InputError, match=reason):
-        prepared(oracle.complete(11)).survey(function)
+        retuned(prepared(oracle.complete(11)), survey_batch=3).survey(function)
 
 
 def test_sums_that_exceed_64_bits():

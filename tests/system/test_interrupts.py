@@ -386,12 +386,11 @@ def test_a_signal_is_delivered_whoever_handles_it(ends):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_late_second_signal_breaks_in(monkeypatch):
-    monkeypatch.setattr(interrupts, "GRACE_SECONDS", 0.05)
+def test_a_late_second_signal_breaks_in():
     reached = []
 
     def start():
-        with interrupts.held():
+        with interrupts.held(grace_seconds=0.05):
             reached.append(signal.raise_signal(signal.SIGINT))
             time.sleep(0.1)
             reached.append(signal.raise_signal(signal.SIGINT))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from functools import partial
 from importlib.machinery import ModuleSpec
 
 import numpy as np
@@ -116,7 +117,7 @@ class Joining:
         return {worker: self.versions[worker] for worker in workers}
 
 
-def test_each_worker_is_asked_for_its_version_once(monkeypatch):
+def test_each_worker_is_asked_for_its_version_once():
     client = Joining(one=dasktc.__version__, two=OSError("it has just died"))
     policy = FaultPolicy(client, 1, 0, "token")
     for _ in range(2):
@@ -124,8 +125,7 @@ def test_each_worker_is_asked_for_its_version_once(monkeypatch):
         FaultPolicy(client, 1, 0, "another run").threads(NEVER)
     assert client.asked == [["one", "two"]]
     client.versions["three"] = "0.0.9"
-    monkeypatch.setattr("dasktc.executors.dask.faults.LATELY", -1)
-    for question in (policy.lately, policy.threads):
+    for question in (partial(policy.lately, seconds=-1), policy.threads):
         with pytest.raises(ClusterError, match=r"^worker three has dasktc 0\.0\.9"):
             question()
 

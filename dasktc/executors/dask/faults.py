@@ -136,10 +136,10 @@ class FaultPolicy:
                 self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
 
-    def lately(self) -> dict[str, int]:
-        """Threads of each worker, as they were within LATELY seconds; may be empty."""
+    def lately(self, seconds: float = LATELY) -> dict[str, int]:
+        """Threads of each worker, as they were within these seconds; may be empty."""
         moment, threads = self._latest
-        if not threads or time.monotonic() - moment > LATELY:
+        if not threads or time.monotonic() - moment > seconds:
             self._latest = time.monotonic(), dict(self.ask(self._client.ncores))
             self._check_versions(self._latest[1])
         return self._latest[1]

@@ -73,7 +73,7 @@ def _end(number: int, frame: Any) -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def held(grace_seconds: float = GRACE_SECONDS) -> Iterator[None]:
     """Delay signals while processes are started or ended, a second or two; a later second signal breaks in.
 
     Whatever handlers the process has, Python's own included, hear of the signal afterwards, also where an error ends
@@ -89,7 +89,7 @@ def held() -> Iterator[None]:
         now = time.monotonic()
         if delayed_signal is None:
             delayed_signal = now, number
-        elif now - delayed_signal[0] > GRACE_SECONDS:
+        elif now - delayed_signal[0] > grace_seconds:
             delayed_signal = None
             handlers[number](number, frame)
 

@@ -50,8 +50,6 @@ __all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_pla
 Array = Any
 Blocks = dict[Block, Any]
 """Handles of OrientedCSR by place (i, j) in the partition's grid."""
-MOST_ROWS = 1 << 32
-"""Rows from which their number at a vertex might exceed 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ class Plane(ABC):
         """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
         partition, parts = self.options.partition, self.options.parts
         is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
-        return is_single and ORDERS[self.options.chosen_reorder].ordered and rows < MOST_ROWS
+        return is_single and ORDERS[self.options.chosen_reorder].ordered and rows < self.tuning.ranked_rows
 
     def for_edges(self, rows: int) -> Self:
         """The plane for a graph of about this number of edges: the same, or one thread for a small graph.

@@ -29,6 +29,9 @@ class Tuning:
     row_bytes : mapping of {"int", "text"} to int
         Bytes for each row of a chunk of a part: decoded, as a frame, without loops, with its ids looked up, and as
         keys.
+    dealt_bytes, value_bytes : int
+        Bytes for each row of a chunk while it is dealt to the blocks with its values, beside `row_bytes`; and for each
+        row of a range of sources while a block sorts it, and takes the values of its edges.
     edge_bytes : mapping of str to int
         Bytes an edge of a partition at the stage that takes most memory: a sorted copy of a partition from a file. Six
         times as many on a device, so that most of the budget is left for results, which then stay there.
@@ -44,6 +47,8 @@ class Tuning:
     made_twice : int
         Rows from which keys are not stored before they are dealt out: both passes over them make them anew from the
         edges' ends, which takes as long as writing them, and no memory.
+    ranked_rows : int
+        Rows from which their number at a vertex might exceed 32 bits: vertices are then not ranked by them.
     direct : int
         Largest number of slice tasks in a shuffle of one step.
     passes : mapping of str to int
@@ -65,6 +70,8 @@ class Tuning:
     one_partition: int = ONE_PARTITION
     partition_edges: Mapping[str, int] = field(default_factory=lambda: dict(PARTITION_EDGES))
     row_bytes: Mapping[str, int] = _by_name(int=160, text=640)
+    dealt_bytes: int = 200
+    value_bytes: int = 160
     edge_bytes: Mapping[str, int] = _by_name(cpu=40, cuda=240)
     split_bytes: int = 100
     device_pieces: int = 8
@@ -72,6 +79,7 @@ class Tuning:
     split_edges: int = 1 << 22
     least_pieces: int = 3
     made_twice: int = 1 << 21
+    ranked_rows: int = 1 << 32
     direct: int = 1 << 12
     passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)
     partial_sums: int = 8

@@ -125,24 +125,25 @@ def metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: in
             f"{METIS} needs the pymetis package, which is not installed: METIS is an optional extra; "
             f"run pip install 'dasktc[metis]', or take {advice(assign='random')}"
         ) from None
-    nbytes = METIS_BYTES * sum(len(part) for part in partitions)
+    edges = sum(len(part) for part in partitions)
+    nbytes = METIS_BYTES * edges
     if memory_per_call is not None and nbytes > memory_per_call:
         raise InputError(
             f"{METIS} takes {format_size(nbytes)}, more than the {format_size(memory_per_call)} that one stage may "
             f"take: it has the whole graph in memory, both directions; raise {advice('memory')}, or take "
             f"{advice(assign='random')}"
         )
-    keys: Any = np.concatenate([on_host(part) for part in partitions])
-    if 2 * len(keys) > MOST_ENDS:
+    if 2 * edges > MOST_ENDS:
         raise InputError(
-            f"the graph has {plural(len(keys), 'edge')}, METIS numbers {MOST_ENDS // 2:,} at most: its package counts "
+            f"the graph has {plural(edges, 'edge')}, METIS numbers {MOST_ENDS // 2:,} at most: its package counts "
             f"in 32 bits; take {advice(assign='random')}"
         )
+    keys: Any = np.concatenate([on_host(part) for part in partitions])
     ends = np.stack(unpack(keys, shape.shift))
     sources, targets = ends.reshape(-1), ends[::-1].reshape(-1)
     place = np.argsort(sources, kind="stable")
     offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
-    if parts == 1 or not len(keys):
+    if parts == 1 or not edges:
         return backend.array.zeros(shape.vertices, dtype="int64")
     _, membership = pymetis.part_graph(
         parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32"))

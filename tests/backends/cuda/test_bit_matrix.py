@@ -1,6 +1,7 @@
 """Small graphs in a bit matrix: every step against sets, and which graphs are counted so; emulated, and on a GPU."""
 
 import gc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc.api.opener import as_source
 from dasktc.backends import bit_matrix as matrix
-from dasktc.backends.cuda import bit_matrix as device_matrix
+from dasktc.backends import lazy_backend
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
+from dasktc.counting import small_graph
 from dasktc.errors import CountError, InputError
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import Method
+from dasktc.options import CountOptions, Method, Options
 from tests.support import oracle
 from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
@@ -24,6 +28,8 @@ from tests.support.keywords import keywords
 from tests.support.slow_pipeline import by_degree, random_edges, skewed_edges
 
 EDGES = skewed_edges(60, 700, 7)
+LARGE = [*EDGES, *((v, v + 1) for v in range(60, 60 + matrix.MOST_VERTICES, 2))]
+"""More vertices than a matrix has rows, most of them in a matching."""
 BOTH = [DeviceBitMatrix(HostDevice(reverse), DeviceEdges(HostDevice(reverse)), np.unique) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
 FAR = [0, 1, -5, 10**6, -(2**63), 2**63 - 1, 2**40]
@@ -88,7 +94,7 @@ def sources():
     yield "a pair", (edges[:, 0], edges[:, 1].astype("int16"))
     yield "a frame", pd.DataFrame(EDGES)
     yield "far apart", edges * 10**12 - 7
-    yield "a table of ids", edges * 50
+    yield "a table of ids", edges * 700
     yield "a device array", cupy_strict.asarray(edges)
     yield "a device pair", (cupy_strict.asarray(edges[:, 0].copy()), cupy_strict.asarray(edges[:, 1].astype("int32")))
 
@@ -96,7 +102,6 @@ def sources():
 @pytest.mark.parametrize("name", [name for name, _ in sources()])
 def test_sources_in_memory(emulated, monkeypatch, name):
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
-    monkeypatch.setattr(matrix, "MOST_VERTICES", 100 if name in ("far apart", "a table of ids") else 1 << 15)
     source = dict(sources())[name]
     before = source.copy() if hasattr(source, "copy") else None
     found = dasktc.triangle_count(source, backend="cuda")
@@ -106,11 +111,9 @@ def test_sources_in_memory(emulated, monkeypatch, name):
         assert (before == source).all()
 
 
-def test_several_parts_and_no_edges(emulated, monkeypatch):
-    from dasktc.io.memory import parts
-
-    monkeypatch.setattr(parts, "PART_BYTES", 2000)
-    found = dasktc.triangle_count(np.array(EDGES), backend="cuda")
+def test_several_parts_and_no_edges(emulated):
+    whole, rest = (as_source(np.array(rows)) for rows in (EDGES[:400], EDGES[400:]))
+    found = dasktc.triangle_count(replace(whole, parts=whole.parts + rest.parts), backend="cuda")
     assert (found.kernel, found.triangles) == ("bitmatrix", oracle.triangles(EDGES))
     for edges in (np.array([[3, 3], [3, 3]]), np.array([[2**62, -(2**62)]])):
         found = dasktc.triangle_count(edges, backend="cuda")
@@ -143,24 +146,35 @@ def test_what_is_too_large_stays_on_the_device(emulated, monkeypatch):
     """The host's reader does not read it again."""
     from dasktc.io.memory.parts import SlicePart
 
-    monkeypatch.setattr(matrix, "MOST_VERTICES", 20)
     monkeypatch.setattr(SlicePart, "read", lambda *_: [][0])
-    array = np.array(EDGES)
+    array = np.array(LARGE)
     found = dasktc.triangle_count(array, backend="cuda")
     assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
     monkeypatch.undo()
     assert facts(found) == facts(dasktc.triangle_count(array, backend="cpu"))
 
 
-def test_what_is_too_large_goes_through_the_stages(emulated, monkeypatch):
-    for name, value in {"MOST_VERTICES": 20, "MOST_WORDS": 100}.items():
-        with monkeypatch.context() as patched:
-            patched.setattr(matrix, name, value)
-            for scale in (1, 50, 10**12):
-                found = dasktc.triangle_count(np.array(EDGES) * scale, backend="cuda")
-                assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
-    monkeypatch.setattr(device_matrix, "MOST_EDGES", 100)
-    assert dasktc.triangle_count(np.array(EDGES), backend="cuda").kernel != "bitmatrix"
+@pytest.mark.parametrize("scale", [1, 20, 10**12], ids=["close", "a table of ids", "far apart"])
+def test_what_is_too_large_goes_through_the_stages(emulated, scale):
+    found = dasktc.triangle_count(np.array(LARGE) * scale, backend="cuda")
+    assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
+
+
+def test_what_is_small_enough():
+    assert matrix.worthwhile(1 << 15, 1 << 18)
+    assert not matrix.worthwhile((1 << 15) + 1, 1)
+    assert not matrix.worthwhile(1 << 15, (1 << 18) + 1)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_graph_of_many_rows_is_not_read_for_a_matrix(emulated, monkeypatch, more):
+    monkeypatch.setattr(small_graph, "_ends", lambda *_: None)
+    stages = []
+    source = as_source(np.broadcast_to(np.array(EDGES[0]), (matrix.MOST_EDGES + more, 2)))
+    executor = LocalExecutor(backend=lazy_backend("cuda"))
+    options = CountOptions(progress=lambda *now: stages.append(now))
+    assert small_graph.count_small(executor, source, Options(backend="cuda"), options)[0] is None
+    assert stages == [("read", 0, 1)] * (1 - more)
 
 
 def test_what_it_reports(emulated):

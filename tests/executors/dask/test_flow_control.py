@@ -382,10 +382,9 @@ def policies(cluster):
 
 
 @pytest.mark.slow
-def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
+def test_copies_stay_although_no_task_waits_for_them(pair):
     """Each block comes to a worker once, although Dask's memory manager would drop it; later it drops copies again."""
     cluster, client = pair
-    monkeypatch.setattr(window, "KEEP_SECONDS", 3.0)
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
     calls = [
         (job, *(graph._context.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")

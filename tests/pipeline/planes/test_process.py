@@ -132,7 +132,7 @@ def test_other_orders_are_of_edges_directed_by_degree(name, reorder, backend):
     asked = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     assert not isinstance(asked.graph.partitions, Rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plane, "_has_order_of_rows", lambda *_: True)
+        patch.setattr(plane, "ranks_by_rows", lambda *_: True)
         chosen = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     for found in (asked, chosen):
         graphs = known.graph, found.graph
@@ -179,9 +179,9 @@ def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges(backend):
     assert len(pickle.loads(pickle.dumps(rows))) == 0
 
 
-def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(monkeypatch):
+@pytest.mark.parametrize("more", [0, 1])
+def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(more):
     edges = GRAPHS["temporal"]
-    monkeypatch.setattr(process, "MOST_ROWS", sum(u != v for u, v in edges))
-    assert not isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)
-    monkeypatch.setattr(process, "MOST_ROWS", process.MOST_ROWS + 1)
-    assert isinstance(prepared(edges, backend="cuda", partition="whole").graph.partitions, Rows)
+    with tuned(ranked_rows=sum(u != v for u, v in edges) + more):
+        partitions = prepared(edges, backend="cuda", partition="whole").graph.partitions
+    assert isinstance(partitions, Rows) == (more > 0)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.errors import InputError
-from dasktc.pipeline.stages import assign
 from dasktc.pipeline.stages.assign import hashed, metis, of_ids, ranges_of, read_shards, read_whole, reading_of
 from dasktc.pipeline.stages.attributes import ReadPart
 from dasktc.pipeline.stages.ids import map_of_integers
@@ -61,9 +60,9 @@ def test_metis_takes_more_parts_than_vertices(edges, parts):
 def test_what_metis_does_not_take_is_refused(monkeypatch):
     with pytest.raises(InputError, match=r"takes 4.32 kB, more than the 4 kB that one stage may take.*assign='random'"):
         parts_by_metis(complete(9), 2, 4_000)
-    monkeypatch.setattr(assign, "MOST_ENDS", 40)
-    with pytest.raises(InputError, match=r"36 edges.*METIS.*method=Method\(assign='random'\)"):
-        parts_by_metis(complete(9), 2)
+    many = np.broadcast_to(np.int64(0), 1 << 30)
+    with pytest.raises(InputError, match=r"1,073,741,824 edges.*METIS.*method=Method\(assign='random'\)"):
+        metis([many], Shape(1, 1, True), 2, None, CPU)
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(InputError, match=r"pip install 'dasktc\[metis\]'"):
         parts_by_metis(complete(5), 2)

@@ -35,7 +35,7 @@ from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
-from dasktc.pipeline.planes import Plane, process
+from dasktc.pipeline.planes import Plane
 from dasktc.pipeline.planes.budget import BudgetPlane
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.stages import orient
@@ -110,11 +110,12 @@ PAIRWISE = pairwise_cover(EVERY_REORDER, EVERY_PARTITION, [TO_FILES, TO_BOTH, TO
 @pytest.mark.parametrize(
     ("reorder", "partition", "host", "kept"), some(PAIRWISE, lambda *case: case in PAIRWISE[: len(EVERY_REORDER)])
 )
-def test_every_way_gives_what_it_gives_in_memory(small, monkeypatch, tmp_path, reorder, partition, host, kept):
+def test_every_way_gives_what_it_gives_in_memory(small, tmp_path, reorder, partition, host, kept):
     """In memory one block has its edges directed by rows, but where these are too many."""
-    monkeypatch.setattr(process, "MOST_ROWS", 0)
     options = {"reorder": reorder, **partition}
-    expected = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
+    with tuned(ranked_rows=0):
+        graph = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options))
+    expected = graph.triangle_count()
     found, _ = counted(tmp_path, EDGES, kept, host, **options)
     assert facts(found) == facts(expected)
     assert os.listdir(tmp_path) == []

@@ -22,7 +22,6 @@ from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes import choice
-from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.prepare import Prepared, prepare_edges
 from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.orient import add_degrees, add_sources, oriented, ranks_of, zero_degrees
@@ -248,8 +247,8 @@ def is_by_rows(partition: str, reorder: str) -> bool:
 
 
 def by_degree() -> Any:
-    """A context in which this process ranks vertices by their degrees, as clusters and calls within a budget do."""
-    return mock.patch.object(ProcessPlane, "_has_order_of_rows", return_value=False)
+    """A context in which vertices are ranked by their degrees, as calls within a budget do."""
+    return tuned(ranked_rows=0)
 
 
 def tuned(**fields: Any) -> Any:

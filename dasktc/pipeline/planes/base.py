@@ -43,6 +43,7 @@ from dasktc.planning.grid import Axis, Layout
 from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
+from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group"]
 
@@ -118,6 +119,12 @@ class Plane(ABC):
         Partitions are ranges of ascending keys with about equally many edges.
         """
 
+    def ranks_by_rows(self, rows: int) -> bool:
+        """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
+        partition, parts = self.options.partition, self.options.parts
+        is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
+        return is_single and ORDERS[self.options.chosen_reorder].ordered and rows < self.tuning.ranked_rows
+
     def for_edges(self, rows: int) -> Self:
         """The plane for a graph of about this number of edges: the same, or one thread for a small graph.
 
@@ -145,6 +152,26 @@ class Plane(ABC):
         names : handle of VertexMap, or Sharded
             The caller's ids by dense id; made on first access where ids were numbered by their range.
         """
+
+    def facts(self, vectors: list[Any]) -> Facts:
+        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
+        executor, backend = self.executor, self.backend
+        call = facts_for_plan, list(vectors), orient.CUTS if backend.on_device else 0, backend
+        facts: Facts = executor.gather([executor.submit("orient-plan", *call)])[0]
+        return facts
+
+    def directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
+        """Direct edges over ranks by rows as `orient` directs canonical ones, and take them over.
+
+        Degrees and ranks are by id.
+        """
+        executor, backend, shift = self.executor, self.backend, numbering.shift
+        new_rank = executor.submit("reorder", orient.ranks_of, [degrees], backend)
+        new_ids = executor.submit("reorder", take, new_rank, executor.submit("reorder", orient.inverse, rank, backend))
+        partitions = executor.map("reorder", orient.oriented, keys, new_ids, shift, backend)
+        outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
+        vectors = [degrees, new_rank, outward]
+        return self.oriented(partitions, vectors, self.facts(vectors), numbering)[0]
 
     # from ranks to another order
 

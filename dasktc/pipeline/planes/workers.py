@@ -6,9 +6,12 @@ CPU, and where ranges are many, a task more cuts each partition into all of them
 Where pieces are smaller than what travels in the time of these tasks, each range takes whole partitions instead, and
 picks its own keys out of them. Every worker ranks the vertices for itself where that is sooner than to wait for ranks.
 
+On the CPU a graph that may become one block in `degree` order is sent once: vertices are ranked by the rows that name
+them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted keys of a range are a
+slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by row.
+
 A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
-needs of them (`Executor.measured`), and most graphs, which become a single block, have its slabs built while the plan
-is made: these depend on nothing that is planned. Every worker then stacks the block for itself.
+needs of them (`Executor.measured`). Every worker stacks the single block for itself.
 """
 
 from __future__ import annotations
@@ -32,16 +35,34 @@ from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_so
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
-from dasktc.pipeline.stages.blocks import checked_block, every, slab_of_ranks
-from dasktc.pipeline.stages.canonical import keys_in_range, lazy_keys_of
-from dasktc.pipeline.stages.orient import CUTS, Ranks, oriented, oriented_in_ranges, ranks_and_starts, ranks_of, sum_of
+from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys, slab_spans
+from dasktc.pipeline.stages.canonical import (
+    DENSE,
+    count_ends,
+    dense_ends,
+    distinct_of_range,
+    keys_in_range,
+    lazy_keys_of,
+    oriented_in_ranges,
+    sampled_keys,
+)
+from dasktc.pipeline.stages.orient import (
+    CUTS,
+    Ranks,
+    oriented,
+    ranks_and_starts,
+    ranks_of,
+    sum_of,
+    total,
+    zero_degrees,
+)
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
+from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
-from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = ["KEY_BYTES", "RANK_BYTES", "PlacedFrames", "PlacedInputs", "SlabbedGraph", "WorkersPlane"]
+__all__ = ["KEY_BYTES", "RANK_BYTES", "PlacedFrames", "PlacedInputs", "Ranked", "RankedGraph", "WorkersPlane"]
 
 Array = Any
 KEY_BYTES, RANK_BYTES = 8, 4
@@ -71,16 +92,31 @@ class PlacedInputs(Inputs):
 
 
 @dataclass(frozen=True, eq=False)
-class SlabbedGraph(Oriented):
-    """An oriented graph whose partitions are cut: each has, for every range of rows, a list of arrays.
+class Ranked(Canonical):
+    """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
 
     Attributes
     ----------
-    slabs : Handles
-        Slabs of the single block of all edges, one for each range of rows; they are built while the plan is made.
+    ranks : handle of Ranks
     """
 
-    slabs: Handles = field(default_factory=Handles)
+    ranks: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class RankedGraph(Oriented):
+    """An oriented graph of such edges.
+
+    Attributes
+    ----------
+    starts : list of int
+        The first key of each range but the first.
+    by_degree : callable (list of handles of keys) -> Oriented
+        Directs the edges by degree.
+    """
+
+    starts: list[int] = field(default_factory=list)
+    by_degree: Callable[[list[Any]], Oriented] | None = None
 
 
 class WorkersPlane(Plane):
@@ -157,7 +193,9 @@ class WorkersPlane(Plane):
         return budget._replace(memory=budget_bytes / share) if budget_bytes and share else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
-        """Send keys by range; they are made as they are cut where ids need no map."""
+        """Send keys by range, oriented ones where vertices are ranked by rows."""
+        if self._sends_rows(frames):
+            return self._ranked(frames, numbering)
         executor, backend, rows, shift = self.executor, self.backend, frames.edge_rows, numbering.shift
         span, count, handles = numbering.span, self.partitions(rows), frames.frames.take()
         holders = frames.holders if isinstance(frames, PlacedFrames) else ()
@@ -172,105 +210,113 @@ class WorkersPlane(Plane):
             starts = splitters(executor, "canonical", keys, rows, count)
         return self.keep_distinct(inputs, rows, starts, shift)
 
-    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
-        """Orient each partition on its worker; where a single block is likely, cut it for the block's slabs as well."""
-        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        degrees = self._partial_sums(add_up_degrees(size, shift, backend), list(edges.partitions))
-        # Ranges of rows for slabs come from samples of the canonical keys, once these are ranked.
-        count, samples = self._slabs_ahead(edges), None
-        if count:
-            step = sample_step(edges.rows // len(edges.partitions), count, len(edges.partitions))
-            samples = executor.map("blocks", every, list(edges.partitions), step)
-        ranks = self._ranks(degrees, edges, numbering, samples, count)
-        calls = [(*pair, shift, backend) for pair in zip(edges.partitions, ranks, strict=True)]
-        edges.partitions.take()
-        partitions = starmap(executor, "orient", oriented_in_ranges if count else oriented, calls)
-        outward = self._partial_sums(add_up_sources(size, shift, backend), list(partitions))
-        # Slabs are submitted before the statistics, for which the client waits.
-        planner = self.homes(1)[0] if count else None
-        slabs = self._build_slabs(list(partitions), ranks, outward, planner, numbering, count) if count else []
-        call = degrees, ranks[0], outward, CUTS, backend
-        (vectors,), (facts,) = executor.measured("orient-plan", _vectors_and_facts, [call], [planner], urgent=True)
-        return self.oriented(partitions, vectors, facts, numbering, SlabbedGraph, slabs=Handles(slabs))
+    def _sends_rows(self, frames: Frames) -> bool:
+        """Whether edges are sent once, by rows over ranks; not so whole partitions, and what is sent in two steps."""
+        sources, count = len(frames.frames), self.partitions(frames.edge_rows)
+        if self.backend.on_device or not self.ranks_by_rows(frames.edge_rows) or sources * count > self.tuning.direct:
+            return False
+        return not self._whole(sources, _leaving(self._holders(frames), self.homes(count)), frames.edge_rows)
 
-    def _partial_sums(self, fold: Fold[Any], partitions: list[Any]) -> list[Any]:
+    def _holders(self, frames: Frames) -> Sequence[str | None]:
+        """The worker that has each frame."""
+        return (frames.holders if isinstance(frames, PlacedFrames) else ()) or self.homes(len(frames.frames))
+
+    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+        """Send keys that are oriented already, by the rows that name each vertex, to ranges of rows.
+
+        Borders of ranges come from samples of all edges, once vertices are ranked; the client waits for none of this.
+        """
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        rows, ids, edges, holders = frames.edge_rows, numbering.span, frames.frames, self._holders(frames)
+        count = self.partitions(rows)
+        homes = self.homes(count)
+        if ids is None:
+            edges, ids = Handles(executor.map("canonical", dense_ends, edges.take(), numbering.vertices)), DENSE
+        step = sample_step(rows // len(edges), count, len(edges))
+        samples = executor.map("canonical", sampled_keys, list(edges), ids, step, shift, backend)
+        ends = partial(count_ends, vertices=ids, backend=backend)
+        counts = self._partial_sums("canonical", Fold(partial(zero_degrees, size, backend), ends, total), list(edges))
+        call = ranks_and_starts, list(counts), samples, count, shift, backend
+        ranks = self._ranks("canonical", call, len(counts), rows, size, holders)
+        items = [
+            executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], shift, backend, prefer=holder)
+            for frame, holder in zip(edges.drain(), holders, strict=True)
+        ]
+        ranks_at_homes = [ranks.get(home, ranks[holders[0]]) for home in homes]
+        calls = [(rank, number, shift, backend) for number, rank in enumerate(ranks_at_homes)]
+        picks, departures = list(map(itemgetter, range(count))), _leaving(holders, homes)
+        partitions = self._reduce("canonical", items, picks, departures, holders, homes, distinct_of_range, calls)
+        return Ranked(Handles(partitions), rows, ranks=ranks_at_homes[0])
+
+    def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
+        """Orient each partition on its worker, unless edges are oriented already."""
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        degrees = self._partial_sums("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
+        if isinstance(edges, Ranked):
+            partitions, ranks = edges.partitions.take(), edges.ranks
+        else:
+            homes = self.homes(len(edges.partitions))
+            own_ranks = self._ranks("orient", (ranks_of, list(degrees), backend), len(degrees), edges.rows, size, homes)
+            ranks = own_ranks[homes[0]]
+            calls = [
+                (keys, own_ranks[home], shift, backend) for keys, home in zip(edges.partitions, homes, strict=True)
+            ]
+            edges.partitions.take()
+            partitions = starmap(executor, "orient", oriented, calls)
+        outward = self._partial_sums("orient", add_up_sources(size, shift, backend), list(partitions))
+        call = degrees, ranks, outward, CUTS, backend  # the client waits for it, so it runs first
+        (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, [call], urgent=True)
+        if not isinstance(edges, Ranked):
+            return self.oriented(partitions, vectors, facts, numbering)
+        by_degree = partial(self._by_degree, vectors, numbering)
+        return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts, by_degree=by_degree)
+
+    def _by_degree(self, vectors: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
+        """Direct edges over ranks by rows by degree; the vectors are degrees, ranks and out-degrees."""
+        (degrees,), (rank,), _ = self.executor.transpose("reorder", [vectors], 3)
+        return self.directed_by_degree(degrees, rank, numbering, keys)
+
+    def _partial_sums(self, stage: str, fold: Fold[Any], partitions: list[Any]) -> list[Any]:
         """Fold partitions to one vector, or to a few partial sums: consumers add these sooner than a task would."""
         if len(partitions) <= self.tuning.partial_sums:
-            return self.executor.map("orient", fold.alone, partitions)
-        return [self.executor.fold("orient", fold, partitions)]
+            return self.executor.map(stage, fold.alone, partitions)
+        return [self.executor.fold(stage, fold, partitions)]
 
     def _ranks(
-        self, degrees: list[Any], edges: Canonical, numbering: Numbering, samples: list[Any] | None, count: int
-    ) -> list[Any]:
-        """Handles of the ranks, one for each partition; with samples those of Ranks with `count` ranges.
-
-        Each partition's worker computes them for itself where sending them takes longer than the tasks, and the partial
-        sums of degrees no more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
-        """
-        executor, size = self.executor, numbering.size
-        homes = self.homes(len(edges.partitions))
-        if len(degrees) < 2 or RANK_BYTES * size <= self.task_bytes or len(degrees) ** 2 * size > edges.rows:
-            homes = [None] * len(homes)
-        function, arguments = (
-            (ranks_of, ()) if samples is None else (ranks_and_starts, (samples, count, numbering.shift))
-        )
-        ranks = {
-            home: executor.submit("orient", function, list(degrees), *arguments, self.backend, prefer=home)
-            for home in dict.fromkeys(homes)
-        }
-        return [ranks[home] for home in homes]
-
-    # slabs of a single block, built while the plan is made
-
-    def _slabs_ahead(self, edges: Canonical) -> int:
-        """Number of ranges of rows for which slabs are built ahead; 0: none.
-
-        Slabs are for a plan that probably has a single block, whose rows are the vertices by degree: kernels that
-        `auto` takes on the CPU have that order. Pieces of partitions must be exchanged. Slabs of a plan that has other
-        blocks are dropped.
-        """
-        partition, parts, sources = self.options.partition, self.options.parts, len(edges.partitions)
-        is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
-        count = self.partitions(edges.rows)
-        if not is_single or not ORDERS[self.options.chosen_reorder].ordered or self.backend.on_device:
-            return 0
-        homes = self.homes(sources), self.homes(count)
-        cuts = sources * count <= self.tuning.direct and not self._whole(sources, _leaving(*homes), edges.rows)
-        return count if cuts else 0
-
-    def _build_slabs(
         self,
-        partitions: list[Any],
-        ranks: list[Any],
-        outward: list[Any],
-        planner: str | None,
-        numbering: Numbering,
-        count: int,
-    ) -> list[Any]:
-        """Submit the slab of each range of rows; on the planner it waits for `outward`.
+        stage: str,
+        call: tuple[Any, ...],
+        sums: int,
+        rows: int,
+        size: int,
+        workers: Sequence[str | None],
+    ) -> dict[str | None, Any]:
+        """Handles of the ranks that `call` returns of partial sums of degrees, for each worker.
 
-        Had that worker begun with its slab, the statistics, and with them the client's plan, would wait for it.
+        Each worker computes them for itself where sending them takes longer than the tasks, and the partial sums no
+        more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
         """
-        size, shift = numbering.size, numbering.shift
-        holders, homes = self.homes(len(partitions)), self.homes(count)
-        worker_ranks = dict(zip(holders, ranks, strict=True))
-        loose_bits, calls = 0 if self.options.sort_rows else shift, []
-        for number, home in enumerate(homes):
-            dependencies = outward if home == planner else []
-            calls.append(
-                (worker_ranks.get(home, ranks[0]), number, size, shift, loose_bits, self.backend, dependencies)
-            )
-        picks = list(map(itemgetter, range(count)))
-        return self._reduce("blocks", partitions, picks, _leaving(holders, homes), holders, homes, slab_of_ranks, calls)
+        is_shared = sums < 2 or RANK_BYTES * size <= self.task_bytes or sums**2 * size > rows
+        if is_shared:
+            return dict.fromkeys(workers, self.executor.submit(stage, *call))
+        return {worker: self.executor.submit(stage, *call, prefer=worker) for worker in dict.fromkeys(workers)}
+
+    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
+        """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
+        if isinstance(graph, RankedGraph) and not order.ordered:
+            graph = graph.by_degree(graph.partitions.take())
+        return super().reorder(graph, order, shift)
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
-        """Assemble the single block from the slabs that were built ahead; build other blocks as every plane does."""
-        slabs = graph.slabs.take() if isinstance(graph, SlabbedGraph) else []
-        if slabs and layout.shape == (1, 1):
-            graph.partitions.take()
-            return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
-        slabs.clear()
-        return super().blocks(graph, layout, edges, where)
+        """Build the single block from ranges of its rows, where edges are in these already."""
+        if not isinstance(graph, RankedGraph) or layout.shape != (1, 1):
+            return super().blocks(graph, layout, edges, where)
+        homes, rows = self.homes(len(graph.partitions)), [0, *(start >> layout.shift for start in graph.starts)]
+        slabs = [
+            self.executor.submit("blocks", slab_of_keys, keys, *span, self.backend, prefer=home)
+            for keys, span, home in zip(graph.partitions.drain(), slab_spans(layout, [rows]), homes, strict=True)
+        ]
+        return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
 
     def keys_by_block(self, graph: Oriented, layout: Layout) -> Inputs:
         """Keys are made once, where the edges are; every range then reads them."""
@@ -377,5 +423,9 @@ def _read(
 def _vectors_and_facts(
     degrees: list[Array], ranks: Array | Ranks, outward: list[Array], cuts: int, backend: Any
 ) -> Measured:
-    vectors = [sum_of(degrees), ranks.rank if isinstance(ranks, Ranks) else ranks, sum_of(outward)]
-    return Measured(vectors, facts_for_plan(vectors, cuts, backend))
+    degree, starts = sum_of(degrees), list[int]()
+    if isinstance(ranks, Ranks):  # these degrees are by rank
+        ranks, starts = ranks
+        degree = degree.take(ranks)
+    vectors = [degree, ranks, sum_of(outward)]
+    return Measured(vectors, (facts_for_plan(vectors, cuts, backend), starts))

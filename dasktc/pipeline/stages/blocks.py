@@ -12,15 +12,14 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import Buckets
 from dasktc.errors import CountError
 from dasktc.pipeline.stages.edge_keys import pack, transform, unpack
-from dasktc.pipeline.stages.orient import Ranks
 from dasktc.planning.grid import Axis, Layout
 from dasktc.planning.schemes import Block
 from dasktc.wording import plural
 
 __all__ = [
     "Filling", "block_keys", "block_of_rows", "block_of_slab", "check_edges", "checked_block", "columns_of_rows",
-    "columns_of_slices", "edges_per_block", "every", "fill_rows", "keys_of_rows", "places_before", "slab",
-    "slab_of_ranks", "slab_spans", "stack", "stacked", "sums_of_parts",
+    "columns_of_slices", "edges_per_block", "fill_rows", "keys_of_rows", "places_before", "slab", "slab_of_keys",
+    "slab_spans", "stack", "stacked", "sums_of_parts",
 ]  # fmt: skip
 
 Array = Any
@@ -61,26 +60,6 @@ def edges_per_block(keys: Array | list[Array], layout: Layout, backend: Backend)
             column_offset += axis.parts
     result: list[int] = edges.tolist()
     return result
-
-
-def every(keys: Array, step: int) -> Array:
-    """Every `step`-th key."""
-    return keys[::step].copy()
-
-
-def slab_of_ranks(
-    slices: list[Array],
-    ranks: Ranks,
-    number: int,
-    size: int,
-    shift: int,
-    loose: int,
-    backend: Backend,
-    after: list[Any],
-) -> tuple[Array, Array]:
-    """Build the slab of a range of rows whose borders came with the ranks; `after` is only waited for."""
-    start, end = [0, *ranks.starts, size << shift][number : number + 2]
-    return slab(slices, start, end, 1 << shift, size << shift, loose, backend)
 
 
 def fill_rows(span: tuple[int, int], buckets: Buckets, shift: int, loose: int, offsets: Array, columns: Array) -> None:
@@ -169,6 +148,13 @@ def slab(
     return backend.dealt(slices, bound, (start, end)).rows(start, -(-(end - start) // columns), columns, loose)
 
 
+def slab_of_keys(
+    keys: Array, start: int, end: int, columns: int, bound: int, loose: int, backend: Backend
+) -> tuple[Array, Array]:
+    """As `slab`, of keys that are ascending already."""
+    return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
+
+
 def block_of_slab(
     slices: list[Array],
     start: int,
@@ -239,7 +225,6 @@ class Filling:
 def stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     """Assemble a block from its slabs."""
     offsets, columns = stacked(slabs, backend)
-    offsets = offsets[: layout.rows.sizes[place[0]] + 1]  # slabs built ahead also have rows of vertices without edges
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
     geometry = layout.rows.stride, *firsts, layout.graph.ordered, place
     return OrientedCSR(offsets, columns, *geometry, sorted_rows=layout.loose_bits == 0)

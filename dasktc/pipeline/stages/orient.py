@@ -5,10 +5,10 @@ Rank 0 is the vertex of highest degree; ties are broken by dense id. A vector `r
 from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
 ICDE 2015; TRUST, section 2.2).
 
-Any total order counts exactly. Where one process makes one block, without a budget, vertices rank by the raw rows that
-name them (`order_by_rows`), which are known before repeats are dropped: an edge then points to the end that more rows
-name. A vertex of d neighbours has at least d rows, so a row of d entries has d targets of at least d rows each:
-d² <= 2·R for R rows.
+Any total order counts exactly. Where one block is made without a budget, vertices rank by the raw rows that name them
+(`order_by_rows`), which are known before repeats are dropped: an edge then points to the end that more rows name. A
+vertex of d neighbours has at least d rows, so a row of d entries has d targets of at least d rows each: d² <= 2·R for R
+rows.
 
 Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It follows from the degrees alone
 (`facts_of`, and `wedges_of` for vectors in shards), and every count is checked against it.
@@ -29,8 +29,8 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_sources", "add_sums", "dense_ids", "facts_of",
     "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place",
-    "oriented_in_ranges", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of",
-    "total", "wedges_of", "zero_degrees",
+    "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of", "total", "wedges_of",
+    "zero_degrees",
 ]  # fmt: skip
 
 Array = Any
@@ -91,9 +91,9 @@ def ranks_of(degrees: list[Array], backend: Backend) -> Array:
     return inverse(order_by(sum_of(degrees), backend), backend)
 
 
-def ranks_and_starts(degrees: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
-    """Ranks, and the starts of ranges by samples of canonical keys; whoever has the same input computes the same."""
-    rank = ranks_of(degrees, backend)
+def ranks_and_starts(counts: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
+    """Ranks by partial sums of rows, and starts of ranges by samples of canonical keys; all callers get the same."""
+    rank = inverse(order_by_rows(sum_of(counts), backend), backend)
     return Ranks(rank, row_starts(samples, rank, ranges, shift, backend))
 
 
@@ -178,13 +178,9 @@ def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Arr
     return degree
 
 
-def add_sources(out_degree: Array, keys: Array | list[Any], shift: int, backend: Backend) -> Array:
-    """Add the out-degrees that oriented edges, which may be cut, contribute to `out_degree`, in place."""
-    if isinstance(keys, list):
-        for part_keys in keys:
-            add_sources(out_degree, part_keys, shift, backend)
-    else:
-        backend.edges.add_sources(out_degree, keys, shift)
+def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
+    """Add the out-degrees that oriented edges contribute to `out_degree`, in place."""
+    backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
 
 
@@ -196,12 +192,6 @@ def inverse(order: Array, backend: Backend) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, the larger rank as the source; the edges keep their positions."""
     return backend.edges.oriented(keys, aligned(rank), shift)
-
-
-def oriented_in_ranges(keys: Array, ranks: Ranks, shift: int, backend: Backend) -> list[list[Array]]:
-    """Orient keys, and cut them into the ranges of rows, in one pass."""
-    lazy_keys = backend.edges.lazy_oriented(keys, aligned(ranks.rank), shift)
-    return [[key_slice] for key_slice in backend.edges.split(lazy_keys, ranks.starts)]
 
 
 def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:

@@ -132,7 +132,7 @@ def test_other_orders_are_of_edges_directed_by_degree(name, reorder, backend):
     asked = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     assert not isinstance(asked.graph.partitions, Rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plane, "_has_order_of_rows", lambda *_: True)
+        patch.setattr(plane, "ranks_by_rows", lambda *_: True)
         chosen = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
     for found in (asked, chosen):
         graphs = known.graph, found.graph

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from functools import partial, partialmethod
 from itertools import product
 from types import SimpleNamespace
@@ -103,37 +104,35 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
 @pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
 def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
     cluster, client = workers
-    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
+    tasks, number, finished, frames = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler), 5
     edges = skewed_edges(vertices, 4_000, 5)
-    with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=5), Options()) as graph:
+    with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=frames), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
-    degrees, oriented, outward = number, number, number
-    assert finished.tasks["orient"] == degrees + min(rankings, number) + oriented + outward
+    counts, samples, cuts, pieces = frames, frames, frames, frames * (number - 1)
+    assert finished.tasks["canonical"] == counts + samples + min(rankings, number) + cuts + pieces + number
+    assert finished.tasks["orient"] == 2 * number, "in-degrees and out-degrees"
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
-def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
+def test_edges_of_a_single_block_are_sent_once(workers, monkeypatch, memory):
     cluster, client = workers
     tasks, number, edges = DaskExecutor(client), len(cluster.workers), [(3 * u, 3 * v) for u, v in EDGES]
     monkeypatch.setattr(prepare, "memory_of", lambda *asked: memory)
-    with by_degree():
-        plain = build(LocalExecutor(), source_of(edges), Options())
+    plain = build(LocalExecutor(), source_of(edges), Options())
     finished = Finished(cluster.scheduler)
     with tuned(task_bytes={"tcp": 0}):
         graph = build(tasks, source_of(edges, parts=5), Options())
     single = memory > 1 << 20
-    assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the plan waits for no slab"
+    assert (finished.urgent["orient"], finished.urgent["orient-plan"]) == (0, 1), "the client waits for the plan"
+    assert finished.urgent["canonical"] == 5 * (number - 1), "pieces of frames, for which other workers wait"
     assert (graph.plan.partition == "whole") == single
-    samples, pieces, slabs = number, number * (number - 1), number
-    ahead = samples + pieces + slabs
     if single:
-        assert finished.tasks["blocks"] == ahead + number, "the block is only assembled"
-        assert finished.urgent["blocks"] == pieces, "they run before out-degrees are counted"
+        assert finished.tasks["blocks"] == 2 * number, "a slab and a copy of the block a worker"
         (block,), ((there,),) = plain._context.blocks.values(), [tasks.gather(graph._context.blocks.values())]
         assert there.offsets.tolist() == block.offsets.tolist()
         assert there.columns.tolist() == block.columns.tolist()
     assert int(graph.triangle_count()) == TRIANGLES
-    assert not graph._context.prepared.graph.slabs
+    assert not len(graph._context.prepared.graph.partitions)
     needed = number if single else len(graph._context.blocks)
 
     def held() -> int:
@@ -150,7 +149,7 @@ def test_slabs_are_built_while_the_plan_is_made(workers, monkeypatch, memory):
 )
 def test_workers_build_the_same_graph(workers, options, pieces):
     _, client = workers
-    with by_degree():
+    with nullcontext() if pieces else by_degree():  # partitions that travel whole are sent by dense id
         plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
     with tuned(**({"passes": {"cpu": 2}, "task_bytes": {"tcp": 0}} if pieces else {})):

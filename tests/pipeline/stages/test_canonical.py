@@ -1,5 +1,6 @@
 """Canonicalization: keys of edges by every kind of id map, against rows relabelled one by one."""
 
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -10,17 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.pipeline.stages.canonical import (
+    DENSE,
+    count_ends,
+    dense_ends,
     distinct_in_buckets,
+    distinct_of_range,
     keys_in_chunks,
     keys_in_range,
     keys_of,
     keys_of_places,
     keys_of_samples,
     lazy_keys_of,
+    oriented_in_ranges,
+    sampled_keys,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.id_maps import arrays_of
 from dasktc.pipeline.stages.ids import IdRange, map_of_integers, map_of_marks, map_of_texts
+from dasktc.pipeline.stages.orient import ranks_and_starts, zero_degrees
 from dasktc.pipeline.stages.shards import even
 from tests.support.oracle import multigraphs
 from tests.support.slow_pipeline import CPU, frame_of
@@ -75,3 +83,39 @@ def test_every_map_gives_the_keys_of_the_edges(kind, edges, parts, spans):
     buckets = CPU.dealt([np.array(wanted, "int64")], 1 << 2 * shift)
     distinct = [distinct_in_buckets(span, buckets, shift) for span in pairwise(even(len(buckets), spans))]
     assert np.concatenate(distinct).tolist() == sorted(set(wanted))
+
+
+@pytest.mark.parametrize("kind", ["range", "sorted", "text"])
+@given(edges=multigraphs(max_edges=40), ranges=st.integers(1, 4), step=st.integers(1, 3))
+def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, ranges, step):
+    """Frames are counted, sampled and cut one by one; repeats, which may be in several of them, meet in a range."""
+    rows = [(u, v) for u, v in edges if u != v]
+    ids = sorted({end for row in rows for end in row})
+    names = [place if kind == "range" else NAMES[kind](place) for place in range(len(ids))]
+    pairs = [(ids.index(u), ids.index(v)) for u, v in rows]
+    vertices, shift = DENSE if kind == "range" else map_from(kind, names), shift_of(max(1, len(ids)))
+    pieces = [[(names[u], names[v]) for u, v in piece] for piece in (pairs[:7], pairs[7:9], pairs[9:])]
+    frames = [
+        [frame_of(piece, "text" if kind == "text" else "int") for piece in pieces[:2]],
+        frame_of(pieces[2], "text" if kind == "text" else "int"),
+    ]
+    if kind != "range":
+        frames = [dense_ends(frame, vertices) for frame in frames]
+    counts = [count_ends(zero_degrees(len(ids), CPU), frame, DENSE, CPU) for frame in frames]
+    named = Counter(end for pair in pairs for end in pair)
+    assert sum(counts).tolist() == [named[vertex] for vertex in range(len(ids))]
+    samples = [sampled_keys(frame, DENSE, step, shift, CPU) for frame in frames]
+    keys = [[min(pair) << shift | max(pair) for pair in piece] for piece in (pairs[:7], pairs[7:9], pairs[9:])]
+    assert [keys.tolist() for keys in samples] == [[*keys[0][::step], *keys[1][::step]], keys[2][::step]]
+    ranks = ranks_and_starts(counts, samples, ranges, shift, CPU)
+    by_rows = sorted(range(len(ids)), key=lambda vertex: (-min(named[vertex], len(ids) - 1), vertex))
+    assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks.rank.tolist()
+    cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU) for frame in frames]
+    borders = list(pairwise([0, *ranks.starts, 1 << 2 * shift]))
+    found = []
+    for number, (first, end) in enumerate(borders):
+        keys = distinct_of_range([array for cut in cuts for array in cut[number]], ranks, number, shift, CPU).tolist()
+        assert all(first <= key < end for key in keys)
+        found += keys
+    ends = ({by_rows.index(u), by_rows.index(v)} for u, v in pairs)
+    assert found == sorted({max(pair) << shift | min(pair) for pair in ends})

@@ -451,7 +451,7 @@ def alike(vertices, stride):
             for size in ((45, 1024), (130, 8192))
             for reverse in (False, True)
         ],
-        lambda variant, vertices, stride, reverse: vertices == 45 or variant == "trust" and not reverse,
+        lambda variant, vertices, stride, reverse: vertices == 45 or (variant == "trust" and not reverse),
     ),
 )
 def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse):

@@ -1,7 +1,7 @@
 """The CUDA kernels behind the whole pipeline, run on the host; and what it takes to add a kernel."""
 
 from dataclasses import replace
-from itertools import cycle, product
+from itertools import cycle
 
 import numpy as np
 import pytest

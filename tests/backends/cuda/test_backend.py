@@ -7,7 +7,7 @@ import inspect
 import re
 import time
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import dask
 import numpy as np
@@ -130,9 +130,17 @@ def test_every_graph(emulated, name):
     assert facts(found) == facts(dasktc.triangle_count(source_of(edges, parts=2), backend="cpu"))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "reorder", "partition"), each_once(pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION))
-)
+def every_way():
+    """Pairs of kernel, order and scheme; partitions of a scheme take turns."""
+    turns = {
+        scheme: cycle([partition for partition in EVERY_PARTITION if partition["partition"] == scheme])
+        for scheme in registry.SCHEMES
+    }
+    rows = pairwise_cover(KERNELS_HERE, EVERY_REORDER, [*turns])
+    return [(kernel, reorder, next(turns[scheme])) for kernel, reorder, scheme in rows]
+
+
+@pytest.mark.parametrize(("kernel", "reorder", "partition"), each_once(every_way()))
 def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
     """Pairwise combinations, above 1,000 edges; below that `backends/cuda/test_registry.py` has every combination."""
     found = dasktc.triangle_count(

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,15 @@ settings.register_profile("slow", FEW, max_examples=25)
 HERE = Path(__file__).parent
 collect_ignore = ["system/typing"]  # read by type checkers, and not run
 os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # each of a thousand processes would compile the package's modules
+    sys.dont_write_bytecode = False
+SELDOM = {
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
+"""How often Dask's servers look at themselves: two idle workers, a scheduler and a client would take an eighth of a
+core. `dasktc.cluster` sets most of this, too."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Set the tier's number of examples, and have all later processes share what one has compiled for the host."""
     settings.load_profile("slow" if slow(config) else "default")
-    dask.config.set({"dasktc.distribute": os.environ["DASK_DASKTC__DISTRIBUTE"]})
+    dask.config.set({"dasktc.distribute": os.environ["DASK_DASKTC__DISTRIBUTE"], **SELDOM})
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # run by nohup: what tests hang up on is to hear it
     if host.SHARED not in os.environ and (folder := host.cache_folder()):

@@ -102,7 +102,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
 @pytest.mark.parametrize(
     ("ids", "options"),
     some(
-        [("int", {"partition": "hash2d", "parts": 3, "splits": 2}), ("text", {})],
+        [("int", {"partition": "hash2d", "parts": 2, "splits": 2}), ("text", {})],
         lambda ids, options: ids == "text" and not options,
     ),
     ids=str,

@@ -158,7 +158,8 @@ def test_the_smallest_n_worth_trying_that_fits(partition):
     assert found.parts > 1
     before = dasktc.plan(source, method=Method(partition=partition, parts=found.parts - 1), memory=whole * 3 // 4).plan
     assert not before.fits
-    assert not dasktc.plan(source, method=Method(partition=partition), memory=1_000).plan.fits
+    small = source_of(random_edges(20, 60, 3))  # of which every n is tried
+    assert not dasktc.plan(small, method=Method(partition=partition), memory=100).plan.fits
 
 
 # ranges

@@ -218,8 +218,8 @@ def test_within_memory(tmp_path, expected, plan):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", [None, "20MB"])
-def test_on_workers(client, tmp_path, expected, memory):
+@pytest.mark.parametrize(("memory", "kind"), [(None, "frame"), ("20MB", "file")])
+def test_on_workers(client, tmp_path, expected, memory, kind):
     random = np.random.default_rng(1)
     frame = pd.DataFrame(random.integers(0, 40, (600, 2)), columns=["src", "dst"])
     frame = frame.assign(time=random.integers(0, 1000, 600), kind=random.choice(KINDS, 600))
@@ -227,16 +227,16 @@ def test_on_workers(client, tmp_path, expected, memory):
     names = dict.fromkeys(["time", "kind"], "first")
     here = prepared(frame, names)
     labels = pd.DataFrame({"vertex": range(40), "group": np.arange(40) % 3})
-    for source in (frame, tmp_path / "a.parquet"):
-        place = dict(memory=memory, work_dir=tmp_path) if memory else {}
-        with prepared(source, names, client, partition="hash2d", parts=2, vertices=labels, **place) as graph:
-            assert graph.columns == {"group": "int64", **here.columns}
-            assert seen(graph, ["time", "kind"]) == seen(here, ["time", "kind"])
-            found, alone = graph.temporal_triangles("time", window=99), here.temporal_triangles("time", window=99)
-            assert found.within == alone.within
-            assert found.histogram.equals(alone.histogram)
-            types = graph.triangle_types("group")
-            assert types.equals(here.triangle_types(labels.set_index("vertex")["group"]))
+    source = frame if kind == "frame" else tmp_path / "a.parquet"
+    place = dict(memory=memory, work_dir=tmp_path) if memory else {}
+    with prepared(source, names, client, partition="hash2d", parts=2, vertices=labels, **place) as graph:
+        assert graph.columns == {"group": "int64", **here.columns}
+        assert seen(graph, ["time", "kind"]) == seen(here, ["time", "kind"])
+        found, alone = graph.temporal_triangles("time", window=99), here.temporal_triangles("time", window=99)
+        assert found.within == alone.within
+        assert found.histogram.equals(alone.histogram)
+        types = graph.triangle_types("group")
+        assert types.equals(here.triangle_types(labels.set_index("vertex")["group"]))
 
 
 def test_columns_of_vertices():

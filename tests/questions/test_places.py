@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -27,6 +28,11 @@ def asked(question, options, frame):
         return question.ask(graph, frame)
 
 
+@cache
+def of_one_thread(question):
+    return asked(question, PLACES["one thread"], "pandas")
+
+
 CASES = each_once([(question, place) for question in QUESTIONS for place in [*PLACES][1:]])
 
 
@@ -49,7 +55,7 @@ def test_every_question_in_every_place(request, tmp_path, question, place):
         with pytest.raises(InputError, match=re.escape(REFUSED[question.call, place])):
             answer()
     else:
-        assert answer() == asked(question, PLACES["one thread"], "pandas")
+        assert answer() == of_one_thread(question)
 
 
 def test_the_table_has_every_question():

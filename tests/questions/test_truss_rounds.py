@@ -57,7 +57,8 @@ def test_any_multigraph_has_the_trusses_of_one_worker(edges, peeled, grid, reord
 @pytest.mark.parametrize(
     ("edges", "peeled", "ks"),
     some(
-        [(EDGES[:200], 100, [4]), (EDGES, 0, [3, 7, 20]), (EDGES, 300, [3, 7, 20])], lambda _, peeled, __: peeled == 100
+        [(EDGES[:200], 100, [4]), (EDGES[:450], 0, [3, 7]), (EDGES, 300, [3, 7, 20])],
+        lambda _, peeled, __: peeled == 100,
     ),
 )
 def test_trusses_on_workers(client, edges, peeled, ks):

@@ -156,7 +156,7 @@ WAYS = {"threads": in_threads, "asyncio": in_asyncio, "dask": in_dask, "worker":
 
 if __name__ == "__main__":
     sys.setswitchinterval(1e-5)
-    names = [*QUESTIONS] * 2
+    names = [*QUESTIONS]
     shift = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     names = names[shift:] + names[:shift]
     answers = WAYS[sys.argv[1]](names)

@@ -231,13 +231,17 @@ def block_of(rows: list[list[int]], parts: int = 1, place: tuple[int, int] = (0,
 
 def pairwise_cover(*factors: list[Any]) -> list[tuple[Any, ...]]:
     """Rows that contain every pair of values of any two factors, chosen greedily."""
-    rows = [tuple(enumerate(row)) for row in product(*map(range, map(len, factors)))]
-    left = set(chain.from_iterable(combinations(row, 2) for row in rows))
+    bits: dict[Any, int] = {}  # a pair's, in the mask of each row that contains it
+    masks = {
+        row: sum(1 << bits.setdefault(pair, len(bits)) for pair in combinations(enumerate(row), 2))
+        for row in product(*map(range, map(len, factors)))
+    }
+    left = (1 << len(bits)) - 1
     chosen = []
     while left:
-        row = max(rows, key=lambda row: len(left.intersection(combinations(row, 2))))
-        left.difference_update(combinations(row, 2))
-        chosen.append(tuple(factors[i][k] for i, k in row))
+        row = max(masks, key=lambda row: (left & masks[row]).bit_count())
+        left &= ~masks[row]
+        chosen.append(tuple(factor[k] for factor, k in zip(factors, row, strict=True)))
     return chosen
 
 

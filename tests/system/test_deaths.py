@@ -238,7 +238,7 @@ def weighted_rows():
 def test_weights_and_directions_are_kept_and_used_while_workers_die(mortal, tmp_path, files):
     """Bit for bit: sums of floats are made in the order of the plan, however often a task runs."""
     keep = dict(
-        weight="w", directed=True, duplicates="last", partition="hash2d", parts=3, splits=2, distribute="always"
+        weight="w", directed=True, duplicates="last", partition="hash2d", parts=2, splits=2, distribute="always"
     )
     place = dict(memory="1GB", work_dir=tmp_path) if files else {}
     frame, found = weighted_rows(), []

@@ -175,7 +175,10 @@ def test_the_first_table_is_the_one_that_the_first_page_shows(tmp_path, capsys, 
 def scripts() -> list[object]:
     """The blocks of all pages with a main guard, which are scripts that start processes."""
     found = [(page, block) for page in PAGES for block in blocks(page, "python") if "__main__" in block]
-    return [pytest.param(block, id=f"{page}-{number}") for number, (page, block) in enumerate(found)]
+    return [
+        pytest.param(block, id=f"{page}-{number}", marks=pytest.mark.slow if number else ())
+        for number, (page, block) in enumerate(found)
+    ]
 
 
 @pytest.mark.parametrize("script", scripts())

@@ -198,7 +198,9 @@ def test_no_private_attribute_of_a_dependency_is_used_elsewhere():
     own |= {
         node.attr
         for _, node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and getattr(node.value, "id", "") == "self"
     }
     private = {
         (name, node.attr)

@@ -16,7 +16,16 @@ from dasktc.pipeline.planes import process
 from dasktc.pipeline.planes.process import Rows
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
-from tests.support.slow_pipeline import orientation, prepared, random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import (
+    orientation,
+    pairwise_cover,
+    prepared,
+    random_edges,
+    skewed_edges,
+    source_of,
+    tuned,
+)
+from tests.support.tiers import each_once
 
 pytestmark = needs_compiler
 WHOLE = Method(partition="whole")
@@ -93,9 +102,14 @@ def named(kind, edges):
     return pd.DataFrame({"src": ends[0], "dst": ends[1]}, dtype="str" if kind == "text" else "int64")
 
 
-@both
-@pytest.mark.parametrize("kind", ["range", "gaps", "table", "sparse", "text"])
-@pytest.mark.parametrize("name", ["skewed", "a repeated leaf", "temporal"])
+@pytest.mark.parametrize(
+    ("kind", "name", "backend"),
+    each_once(
+        pairwise_cover(
+            ["range", "gaps", "table", "sparse", "text"], ["skewed", "a repeated leaf", "temporal"], ["cpu", "cuda"]
+        )
+    ),
+)
 def test_every_question(name, kind, backend):
     edges = GRAPHS[name]
     frame = named(kind, edges)
@@ -120,9 +134,16 @@ def test_every_question(name, kind, backend):
     assert graph.transitivity() == other.transitivity()
 
 
-@both
-@pytest.mark.parametrize("reorder", ["collective", "collective-banded", "indegree", "none"])
-@pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "one edge"])
+@pytest.mark.parametrize(
+    ("reorder", "name", "backend"),
+    each_once(
+        pairwise_cover(
+            ["collective", "collective-banded", "indegree", "none"],
+            ["a repeated leaf", "temporal", "one edge"],
+            ["cpu", "cuda"],
+        )
+    ),
+)
 def test_other_orders_are_of_edges_directed_by_degree(name, reorder, backend):
     """Where `auto` chose the order only when the edges were ranked, too."""
     edges = GRAPHS[name]

@@ -86,8 +86,7 @@ def has_state(run, dask_worker):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ids", ["int", "text"])
-@pytest.mark.parametrize("options", [{"partition": "proxy", "parts": 2}, {}], ids=str)
+@pytest.mark.parametrize(("options", "ids"), [({"partition": "proxy", "parts": 2}, "text"), ({}, "int")], ids=str)
 def test_vertices_in_shards(client, tmp_path, options, ids):
     given = EDGES if ids == "int" else [(f"v{u}", f"v{v}") for u, v in EDGES]
     with tuned(least_shards=2), on_gpus(client, tmp_path, 1 << 22, TO_HOST) as tasks:

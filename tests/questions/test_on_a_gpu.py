@@ -136,7 +136,7 @@ def test_a_survey_goes_on_from_a_checkpoint(emulated, tmp_path):
     assert steps[0][1] == 3
     with prepared(frame, "cpu") as graph:
         assert sum(found.values()) == sum(graph.survey(listed, names).values()) == int(graph.triangle_count())
-    with pytest.raises(InputError, match="another survey: backend cuda, .* there, backend cpu"):
+    with pytest.raises(InputError, match=r"another survey: backend cuda, .* there, backend cpu"):
         prepared(frame, "cpu", partition="hash2d", parts=2, splits=1).survey(listed, names, checkpoint=tmp_path)
 
 

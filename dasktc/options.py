@@ -346,7 +346,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class CountOptions:
-    """How a prepared graph is counted: verification, checkpoint and progress."""
+    """How the tasks of a count or survey run: verification, checkpoint and progress."""
 
     verify: float = 0.0
     """Share of the tasks, 0 to 1, that are counted again by another kernel."""

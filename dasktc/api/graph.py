@@ -1177,6 +1177,7 @@ class Graph(Summarised):
         columns: Sequence[str] = (),
         reduce: Literal["sum"] = "sum",
         *,
+        checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
     ) -> Result: ...
 
@@ -1187,6 +1188,7 @@ class Graph(Summarised):
         columns: Sequence[str] = (),
         *,
         reduce: Fold[Result],
+        checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
     ) -> Result: ...
 
@@ -1197,6 +1199,7 @@ class Graph(Summarised):
         columns: Sequence[str] = (),
         reduce: Literal["sum"] | Fold[Any] = "sum",
         *,
+        checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
     ) -> Any:
         """Summarise all triangles by a function, which is called with batches of them where the blocks are.
@@ -1223,6 +1226,11 @@ class Graph(Summarised):
             How results are combined. "sum": numbers; arrays of one shape, entry by entry; dicts by key; pandas Series
             and DataFrames by index; those of CuPy and cuDF are copied to the host. Integers are exact: arrays whose
             sums pass 62 bits are refused. If there is no triangle, the function is called once with empty arrays.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `triangle_count`: the same survey of the same graph
+            goes on where it ended. A function is the same if its compiled code is, and what it encloses and reads from
+            its module: values, and functions there. Changes of classes and of other modules are not seen. Results are
+            kept as pickles, so nobody else should write to the folder.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -1233,8 +1241,10 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph has no such column; a result cannot be added; or a task, whose memory the error states, does not
-            fit a worker.
+            The graph has no such column; a result cannot be added; a task, whose memory the error states, does not
+            fit a worker; the checkpoint is of another survey; or it cannot keep a result, or tell the function.
+        DasktcError
+            The checkpoint cannot be written.
         CountError
             A check failed: there is no result.
 
@@ -1246,16 +1256,26 @@ class Graph(Summarised):
         2
         """
         with self._showing(progress, "survey") as watcher:
-            return survey(self._context, function, columns, reduce, watcher)
+            return survey(
+                self._context, function, columns, reduce, CountOptions(checkpoint=checkpoint, progress=watcher)
+            )
 
     @said_in_one_line
-    def triangle_types(self, labels: Any, *, progress: Progress | bool | None = None) -> pd.DataFrame:
+    def triangle_types(
+        self,
+        labels: Any,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: Progress | bool | None = None,
+    ) -> pd.DataFrame:
         """Count the triangles by the labels of their vertices, beside what chance would give.
 
         Parameters
         ----------
         labels : str, Series or dict
             A column of vertices with which the graph was prepared, or labels by id: at most 64 different ones.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `survey`.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -1287,16 +1307,24 @@ class Graph(Summarised):
         3  y  y  y          0      0.00
         """
         with self._showing(progress, "triangle types") as watcher:
-            return triangle_types(self._context, labels, watcher)
+            return triangle_types(self._context, labels, CountOptions(checkpoint=checkpoint, progress=watcher))
 
     @said_in_one_line
-    def signed_triangles(self, sign: str, *, progress: Progress | bool | None = None) -> dict[str, int]:
+    def signed_triangles(
+        self,
+        sign: str,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: Progress | bool | None = None,
+    ) -> dict[str, int]:
         """Count the triangles by the signs of their edges: balanced with an even number of negative ones.
 
         Parameters
         ----------
         sign : str
             A column of edges, 1 or -1, with which the graph was prepared.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `survey`.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -1321,11 +1349,16 @@ class Graph(Summarised):
         {'+++': 0, '++-': 1, '+--': 1, '---': 0, 'balanced': 1, 'unbalanced': 1}
         """
         with self._showing(progress, "signed triangles") as watcher:
-            return signed_triangles(self._context, sign, watcher)
+            return signed_triangles(self._context, sign, CountOptions(checkpoint=checkpoint, progress=watcher))
 
     @said_in_one_line
     def temporal_triangles(
-        self, time: str, *, window: int | None = None, progress: Progress | bool | None = None
+        self,
+        time: str,
+        *,
+        window: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: Progress | bool | None = None,
     ) -> TemporalTriangles:
         """Count the triangles by the times of their edges: how soon they open and close.
 
@@ -1335,6 +1368,8 @@ class Graph(Summarised):
             A column of edges, integers, with which the graph was prepared.
         window : int, optional
             Also count the triangles whose edges lie at most this time apart.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `survey`.
         progress : callable (stage, done, total) or bool, optional
 
         Returns
@@ -1364,7 +1399,9 @@ class Graph(Summarised):
         1        1        8          1
         """
         with self._showing(progress, "temporal triangles") as watcher:
-            return temporal_triangles(self._context, time, window, watcher)
+            return temporal_triangles(
+                self._context, time, window, CountOptions(checkpoint=checkpoint, progress=watcher)
+            )
 
     @said_in_one_line
     def estimate(

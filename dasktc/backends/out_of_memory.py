@@ -54,7 +54,7 @@ def run(function: Callable[..., T], *args: Any) -> T:
     return _in_one_call(True, function, *args)
 
 
-def _in_one_call(on_worker: bool, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _in_one_call(on_worker: bool, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     with ExitStack() as call:
         try:
             call.enter_context(one_call(on_worker))

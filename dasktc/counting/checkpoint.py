@@ -1,9 +1,11 @@
-"""Checkpoint of a count: a file with the records of finished tasks, from which an interrupted count resumes.
+"""Checkpoint of a count or survey: a file with the records of finished tasks, from which an interrupted one resumes.
 
-The first line identifies the count: a fingerprint of the blocks, the plan, the kernel and the version. Every other line
-is the record of a task. Each line ends with a checksum of the rest, so a line torn by a crash is detected and its task
-is counted again. A line with a correct checksum and values that no task can have reported is refused. Only the client
-writes, so the checkpoint does not depend on workers.
+The first line identifies the count: a fingerprint of the blocks, the plan, the kernel and the version, and for a survey
+of its function and columns. Every other line is the record of a task, and for a survey has the task's result, too, as a
+compressed pickle. Unpickling may run code: whoever may write to the folder of a survey can make its caller run theirs.
+Each line ends with a checksum of the rest, so a line torn by a crash is detected and its task is counted again. A line
+with a correct checksum and values that no task can have reported is refused. Only the client writes, so the checkpoint
+does not depend on workers.
 
 One run at a time writes: it holds a lock on a second file beside this one, which stays there, empty, so that nobody
 locks a file that another run removes. Two runs may write if the disk has no locks, or beside a program that locks the
@@ -14,14 +16,17 @@ exactness.
 
 from __future__ import annotations
 
+import base64
 import errno
 import hashlib
 import json
 import logging
 import os
+import pickle
 import re
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -42,7 +47,7 @@ from dasktc.executors.process.paths import check_regular, check_writable_folder
 from dasktc.options import Options, path_text
 from dasktc.wording import advice, option, plural
 
-__all__ = ["FILE", "LOCK", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
+__all__ = ["FILE", "LOCK", "Checkpoint", "as_begun", "check_folder", "digest", "fingerprint", "opened"]
 
 FILE = "dasktc-checkpoint.jsonl"
 LOCK = f"{FILE}.lock"
@@ -81,9 +86,10 @@ HEADER: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("parts", "splits"), lambda value: _is_whole(value, 1)),
     **dict.fromkeys(("partition", "kernel", "backend", "rows", "reorder", "version"), _is_text),
     "column_parts": lambda value: _is_whole(value, 1),
+    **dict.fromkeys(("question", "columns", "function", "reduce"), _is_text),
 }
 """Checks of the fields of the first line."""
-MAY_MISS = {"rows", "column_parts"}
+MAY_MISS = {"rows", "column_parts", "question", "columns", "function", "reduce"}
 """Fields of the first line that may be missing."""
 RECORD: dict[str, Callable[[Any], bool]] = {
     "task": lambda value: isinstance(value, list) and all(map(_is_whole, value)),
@@ -91,6 +97,8 @@ RECORD: dict[str, Callable[[Any], bool]] = {
     "worker": _is_text,
 }
 """Checks of the fields of all other lines."""
+SURVEY_RECORD = RECORD | {"result": lambda value: isinstance(value, str)}
+"""Checks of those fields in the checkpoint of a survey."""
 
 
 def fingerprint(graph: CountingContext) -> What:
@@ -113,19 +121,28 @@ def fingerprint(graph: CountingContext) -> What:
 
 def _digest(block: OrientedCSR) -> str:
     """Hash the arrays of a block; runs on a worker."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (block.offsets, block.columns):
+    return digest(block.offsets, block.columns)
+
+
+def digest(*arrays: Any) -> str:
+    """Hash the bytes of arrays."""
+    state = hashlib.blake2b(digest_size=16)
+    for array in arrays:
         content: Any = np.ascontiguousarray(on_host(array)).view("u1")
-        digest.update(content)
-    return digest.hexdigest()
+        state.update(content)
+    return state.hexdigest()
 
 
 class Checkpoint:
-    """The records of a count by job, those of earlier runs too, in memory and in an open file; made by `opened`."""
+    """The records of a count by job, those of earlier runs too, in memory and in an open file; made by `opened`.
+
+    Of a survey, it also has the results of earlier runs.
+    """
 
     def __init__(self, file: int, path: Path, jobs: list[Job], lines: list[What]) -> None:
         self._file, self._path, self._synced = file, path, time.monotonic()
         names, self.records = {_name(job): job for job in jobs}, dict[Job, Record]()
+        self._results = dict[Job, str]()
         for line in lines:
             job = names.get(tuple(line["task"]))
             if job is None:
@@ -133,11 +150,34 @@ class Checkpoint:
             record = Record(job, TaskCount(*line["count"]), line["worker"])
             if self.records.setdefault(job, record).count[:3] != record.count[:3]:
                 raise _damaged(path, f"task {line['task']} is there twice, with different counts")
+            if "result" in line:
+                self._results[job] = line.pop("result")
 
-    def add(self, record: Record) -> None:
-        """Append a record with one write, on the disk within a second; DasktcError where the system refuses."""
+    def results(self) -> Iterator[Any]:
+        """Yield the results of a survey's tasks that earlier runs finished; each is freed when it is taken."""
+        for job in list(self._results):
+            try:
+                packed = base64.b64decode(self._results.pop(job), validate=True)
+                result = pickle.loads(zlib.decompress(packed))
+            except Exception as error:  # bytes that are no pickle may raise anything
+                reason = f"the result of task {list(_name(job))} cannot be read ({_short(str(error))})"
+                raise _damaged(self._path, reason) from None
+            yield result
+
+    def add(self, record: Record, *results: Any) -> None:
+        """Append a record, of a survey with its result, with one write, on the disk within a second.
+
+        Raises
+        ------
+        InputError
+            The result cannot be pickled.
+        DasktcError
+            The operating system refused.
+        """
         self.records[record.job] = record
-        line = {"task": _name(record.job), "count": list(record.count), "worker": record.worker}
+        line: What = {"task": _name(record.job), "count": list(record.count), "worker": record.worker}
+        for result in results:
+            line["result"] = _packed(result)
         with _said_in_one_line(self._path):
             _write(self._file, _line(line))
             if time.monotonic() - self._synced > SYNC_SECONDS:
@@ -242,8 +282,9 @@ def _restored(file: int, path: Path, identity: What) -> list[What]:
     if not text.endswith(b"\n"):
         _write(file, b"\n")  # ends a line that a crash tore
     records = [(number, line) for number, line in record_lines if line != header]
+    fields = SURVEY_RECORD if "question" in identity else RECORD
     for number, line in records:
-        _check_fields(line, RECORD, path, number)
+        _check_fields(line, fields, path, number)
     return [line for _, line in records]
 
 
@@ -273,6 +314,17 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _packed(result: Any) -> str:
+    try:
+        pickled = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # objects may raise anything
+        raise InputError(
+            f"a survey's result of type {type(result).__qualname__} cannot be kept in a checkpoint "
+            f"({_short(str(error))}): return numbers, arrays or frames, or leave out {option('checkpoint')}"
+        ) from error
+    return base64.b64encode(zlib.compress(pickled, 1)).decode()
 
 
 def _write(file: int, text: bytes) -> None:
@@ -349,10 +401,14 @@ def _name(job: Job) -> tuple[int, ...]:
 
 def _differences(path: Path, header: What, identity: What) -> str:
     names = [name for name in dict.fromkeys([*identity, *header]) if header.get(name) != identity.get(name)]
+    names = ["question"] if "question" in names else names
     header_text, identity_text = (
         ", ".join(f"{name} {identity.get(name, 'not given')}" for name in names) for identity in (header, identity)
     )
+    kind, compared = "survey" if "question" in identity else "count", ""
+    if {"function", "reduce"} & {*names}:
+        compared = " (compared are its code, and what of its module that uses)"
     return (
-        f"checkpoint {path} is of another count: {header_text} there, {identity_text} here; "
+        f"checkpoint {path} is of another {kind}: {header_text} there, {identity_text} here{compared}; "
         "give the options with which it was begun, or another folder"
     )

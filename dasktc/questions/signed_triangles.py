@@ -18,7 +18,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
-from dasktc.executors.progress.tracker import Progress
+from dasktc.options import CountOptions
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
 
@@ -62,7 +62,7 @@ def _no_signs(values: Array) -> list[Any]:
     return first
 
 
-def signed_triangles(graph: CountingContext, sign: str, progress: Progress | None = None) -> dict[str, int]:
+def signed_triangles(graph: CountingContext, sign: str, options: CountOptions | None = None) -> dict[str, int]:
     """Count triangles by the signs of their edges; see `Graph.signed_triangles`."""
     column = edge_columns(graph, [sign])[sign]
     if column.categories is not None:
@@ -72,7 +72,7 @@ def signed_triangles(graph: CountingContext, sign: str, progress: Progress | Non
             raise InputError(f"column {shown(sign)} has the value {value}: signs are 1 and -1; map others")
     counts, signs = np.zeros(len(KINDS), np.int64), {"sign": column}
     nbytes = edge_values_bytes(int(graph.prepared.sizes.edges.max()), int(graph.prepared.sizes.columns.max()))
-    for task_counts in by_kernel_or_batches(graph, STAGE, SignCounts(), nbytes, _kinds_of_batch, {}, signs, progress):
+    for task_counts in by_kernel_or_batches(graph, STAGE, SignCounts(), nbytes, _kinds_of_batch, {}, signs, options):
         counts = SUM.combine([counts, task_counts])
     kind_counts = counts.tolist()
     balanced_count, unbalanced_count = sum(kind_counts[::2]), sum(kind_counts[1::2])

@@ -5,14 +5,16 @@ that hold their blocks, again where a worker died. A task visits its triangles i
 (`Backend.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
 folded result of a task travels. On a GPU the questions of signs and of times, which have kernels of their own on the
 CPU, are surveys (`by_kernel_or_batches`). The wedges of all tasks are checked as in a count, and the triangles must be
-as many as in every other count of the graph. After Steil et al., "TriPoll: Computing surveys of triangles in
+as many as in every other count of the graph. With a checkpoint the results of finished tasks are kept, as a count keeps
+their numbers (`counting/checkpoint.py`). After Steil et al., "TriPoll: Computing surveys of triangles in
 massive-scale temporal graphs with metadata", SC'21, where a function is called with one triangle at a time.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -23,17 +25,19 @@ from dasktc.answers.frames import array_module, backend_of
 from dasktc.backends import ON_DEVICE, Backend, lazy_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda.sizes import EDGE_BYTES, LEAST_BATCH, TRIANGLE_BYTES
+from dasktc.counting.checkpoint import What, digest, fingerprint, opened
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.process.usage import this_process
-from dasktc.executors.progress.tracker import Progress, tracker_of
-from dasktc.options import format_size
+from dasktc.executors.progress.tracker import tracker_of
+from dasktc.options import CountOptions, format_size
 from dasktc.pipeline.stages.columns import Column, Columns
 from dasktc.pipeline.stages.shards import largest
 from dasktc.planning.memory_model import task_bytes
+from dasktc.questions.function_identity import identity
 from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import whole_vector
 from dasktc.wording import advice
@@ -149,7 +153,7 @@ def survey(
     function: Callable[[Batch], Any],
     columns: Sequence[str] = (),
     reduce: str | Fold[Any] = "sum",
-    progress: Progress | None = None,
+    options: CountOptions | None = None,
 ) -> Any:
     """Summarise the triangles by a function of the caller; see `Graph.survey`."""
     fold = _fold(reduce)
@@ -159,8 +163,9 @@ def survey(
     numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
     vertices = {NUMBERS: numbers, **vertices}
     result = fold.start()
-    for value in in_batches(graph, "survey", function, fold, vertices, edges, progress):
-        result = fold.combine([result, value])
+    with closing(in_batches(graph, "survey", function, fold, vertices, edges, options)) as results:
+        for value in results:
+            result = fold.combine([result, value])
     if result is None and fold is SUM:  # there is no triangle: the function makes a zero of its kind
         dtypes = {_key(name, role): of.dtype for name, of in vertices.items() for role in ROLES}
         dtypes |= {_key(name, pair): of.dtype for name, of in edges.items() for pair in PAIRS}
@@ -181,7 +186,7 @@ def in_batches(
     fold: Fold[Any],
     vertices: Mapping[str, Column],
     edges: Mapping[str, Column],
-    progress: Progress | None = None,
+    options: CountOptions | None = None,
 ) -> Generator[Any]:
     """Call a function with batches of all triangles, where the blocks are, and yield each task's folded results.
 
@@ -196,7 +201,7 @@ def in_batches(
     columns = [*vertices.values()], [*edges.values()]
     size, nbytes = batch_size(graph, question, *columns)
     visitor = Survey(function, fold, tuple(vertices), tuple(edges), size)
-    yield from over_tasks(graph, question, visitor, *columns, nbytes, progress)
+    yield from over_tasks(graph, question, visitor, *columns, nbytes, options)
 
 
 def by_kernel_or_batches(
@@ -207,12 +212,12 @@ def by_kernel_or_batches(
     function: Callable[[Batch], Any],
     vertices: Mapping[str, Column],
     edges: Mapping[str, Column],
-    progress: Progress | None = None,
+    options: CountOptions | None = None,
 ) -> Generator[Any]:
     """Yield the results of tasks: a visitor's on the CPU, which takes `nbytes`; on a GPU those of batches' function."""
     if on_device(graph):
-        return in_batches(graph, question, function, visitor.fold, vertices, edges, progress)
-    return over_tasks(graph, question, visitor, [*vertices.values()], [*edges.values()], nbytes, progress)
+        return in_batches(graph, question, function, visitor.fold, vertices, edges, options)
+    return over_tasks(graph, question, visitor, [*vertices.values()], [*edges.values()], nbytes, options)
 
 
 def batch_size(
@@ -288,7 +293,7 @@ def over_tasks(
     vertices: list[Column],
     edges: list[Column],
     nbytes: int,
-    progress: Progress | None = None,
+    options: CountOptions | None = None,
 ) -> Generator[Any]:
     """Visit the triangles of all counting tasks, and yield each task's result as it ends.
 
@@ -301,42 +306,71 @@ def over_tasks(
     vertices, edges : list of Column
     nbytes : int
         Bytes that a visit takes beside the blocks and columns.
-    progress : callable (stage, done, total), optional
+    options : CountOptions, optional
+        Progress and checkpoint.
 
     Raises
     ------
     InputError
-        A task needs more memory than a worker has.
+        A task needs more memory than a worker has, or the checkpoint is not of this survey.
     CountError
         The tasks did not handle every wedge exactly once.
     """
     if not graph.edges:
         return
-    executor, plan, blocks, report = graph.executor, graph.plan, graph.blocks, tracker_of(progress)
+    options = CountOptions() if options is None else options
+    executor, plan, blocks, report = graph.executor, graph.plan, graph.blocks, tracker_of(options.progress)
     tell_scheduler(report, executor)
     kept, _ = memory_beside(graph, question, vertices, edges, nbytes)
     executor.store.set_task_memory(kept + nbytes, plan.memory)
     work, records = jobs(plan, VISITED, graph.options.chosen_backend), list[Record]()
     vectors = [column.values for column in vertices]
-    calls = (
-        (
-            job,
-            visitor,
-            len(vectors),
-            *(blocks[place] for place in job.triple.places),
-            *vectors,
-            *(column.values[place] for column in edges for place in job.triple.places),
+    folder, asked = options.checkpoint, (question, visitor, vertices, edges)
+    folder_context = nullcontext() if folder is None else opened(folder, _asked(graph, *asked), work)
+    with folder_context as checkpoint:
+        if checkpoint is not None:
+            records.extend(checkpoint.records.values())
+            yield from checkpoint.results()
+        resumed_jobs = {record.job for record in records}
+        calls = (
+            (
+                job,
+                visitor,
+                len(vectors),
+                *(blocks[place] for place in job.triple.places),
+                *vectors,
+                *(column.values[place] for column in edges for place in job.triple.places),
+            )
+            for job in work
+            if job not in resumed_jobs
         )
-        for job in work
-    )
-    report(question, 0, len(work))
-    with report.watching(executor), closing(executor.map_unordered(question, _visited, calls)) as results:
-        for record, result in results:
-            records.append(record)
-            report(question, len(records), len(work))
-            yield result
+        report(question, len(records), len(work))
+        with report.watching(executor), closing(executor.map_unordered(question, _visited, calls)) as results:
+            for record, result in results:
+                records.append(record)
+                if checkpoint is not None:
+                    checkpoint.add(record, result)
+                report(question, len(records), len(work))
+                yield result
     check(records, plan, graph.prepared.wedges)
     graph.counted.agree(sum(record.count.triangles for record in records))
+
+
+def _asked(
+    graph: CountingContext, question: str, visitor: Visitor, vertices: list[Column], edges: list[Column]
+) -> What:
+    """Fingerprint a survey: the blocks and the plan, the function and the fold, and the values of all columns."""
+    names, function, reduce = "", repr(visitor), "sum"
+    if isinstance(visitor, Survey):
+        names, function = ascii([*visitor.vertices, *visitor.edges]), identity(visitor.function)
+        reduce = reduce if visitor.fold is SUM else identity(*visitor.fold)
+    arrays = [column.values for column in vertices]
+    arrays += [column.values[place] for column in edges for place in sorted(column.values)]
+    digests = graph.executor.gather([graph.executor.submit("fingerprint", digest, array) for array in arrays])
+    dtypes = [column.dtype for column in [*vertices, *edges]]
+    columns = hashlib.blake2b(repr((names, dtypes, digests)).encode(), digest_size=16).hexdigest()
+    asked = {"question": question, "columns": columns, "function": function, "reduce": reduce}
+    return fingerprint(graph) | {"kernel": VISITED} | asked
 
 
 def _visited(

@@ -20,7 +20,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
-from dasktc.executors.progress.tracker import Progress
+from dasktc.options import CountOptions
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
 from dasktc.summary import Rows, Summarised
@@ -95,7 +95,7 @@ def _times_of_batch(batch: Batch, window: int, bins: int) -> Array:
 
 
 def temporal_triangles(
-    graph: CountingContext, time: str, window: int | None = None, progress: Progress | None = None
+    graph: CountingContext, time: str, window: int | None = None, options: CountOptions | None = None
 ) -> TemporalTriangles:
     """Count triangles by the times of their edges; see `Graph.temporal_triangles`."""
     import pandas as pd
@@ -115,7 +115,7 @@ def temporal_triangles(
     visitor, sums = TimeCounts(window or 0), np.zeros(BINS * BINS + 1, np.int64)
     function = partial(_times_of_batch, window=window or 0, bins=BINS)
     nbytes, times = times_bytes(int(graph.prepared.sizes.columns.max())), {"time": column}
-    for of_task in by_kernel_or_batches(graph, "temporal triangles", visitor, nbytes, function, {}, times, progress):
+    for of_task in by_kernel_or_batches(graph, "temporal triangles", visitor, nbytes, function, {}, times, options):
         sums = SUM.combine([sums, of_task])
     *counts, within = sums.tolist()
     least = [0, *(1 << exponent for exponent in range(BINS - 1))]

@@ -42,7 +42,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold, unchanged
-from dasktc.executors.progress.tracker import Progress
+from dasktc.options import CountOptions
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import Batch, TaskArrays, in_batches, memory_beside, on_device, over_tasks
@@ -139,7 +139,7 @@ def _types_of_batch(batch: Batch, labels: int) -> Array:
     return array_module(types).bincount(types, minlength=labels**3).reshape((labels,) * 3)
 
 
-def triangle_types(graph: CountingContext, labels: Any, progress: Progress | None = None) -> pd.DataFrame:
+def triangle_types(graph: CountingContext, labels: Any, options: CountOptions | None = None) -> pd.DataFrame:
     """Count triangles by the labels of their vertices; see `Graph.triangle_types`."""
     import pandas as pd
 
@@ -149,9 +149,9 @@ def triangle_types(graph: CountingContext, labels: Any, progress: Progress | Non
     column, (kernel, nbytes) = Column("uint8", None, handle), _kernel_and_bytes(graph, len(names))
     if kernel is None:
         function = partial(_types_of_batch, labels=len(names))
-        results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, progress)
+        results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, options)
     else:
-        results = over_tasks(graph, STAGE, LabelCounts(len(names), kernel), [column], [], nbytes, progress)
+        results = over_tasks(graph, STAGE, LabelCounts(len(names), kernel), [column], [], nbytes, options)
     for task_counts in results:
         counts = SUM.combine([counts, task_counts])
     types = list(combinations_with_replacement(range(len(names)), 3))

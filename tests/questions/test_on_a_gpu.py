@@ -116,6 +116,29 @@ def test_every_triangle_comes_once(emulated, edges, plan, size):
 
 
 @needs_compiler
+def test_a_survey_goes_on_from_a_checkpoint(emulated, tmp_path):
+    frame, names, steps = rows_of(SKEWED), ["time", "kind"], []
+
+    def interrupt(*step):
+        steps.append(step)
+        if step[1] == 3:
+            raise KeyboardInterrupt
+
+    def survey(progress=None):
+        with prepared(frame, partition="hash2d", parts=2) as graph:
+            return graph.survey(listed, names, checkpoint=tmp_path, progress=progress)
+
+    with pytest.raises(KeyboardInterrupt):
+        survey(interrupt)
+    found, steps = survey(lambda *step: steps.append(step)), steps[4:]
+    assert steps[0][1] == 3
+    with prepared(frame, "cpu") as graph:
+        assert sum(found.values()) == sum(graph.survey(listed, names).values()) == int(graph.triangle_count())
+    with pytest.raises(InputError, match=r"another survey: backend cuda, .* there, backend cpu"):
+        prepared(frame, "cpu", partition="hash2d", parts=2, splits=1).survey(listed, names, checkpoint=tmp_path)
+
+
+@needs_compiler
 @pytest.mark.parametrize("most", [0, 8])
 @pytest.mark.parametrize("labels", [1, 2, 3, 5])
 def test_labels_in_subgraphs_and_in_batches(emulated, labels, most):

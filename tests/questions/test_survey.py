@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -16,6 +20,8 @@ import dasktc
 from dasktc.backends.cpu import batches as cpu_batches
 from dasktc.backends.cpu.batches import batches
 from dasktc.backends.csr import BlockTask
+from dasktc.counting import checkpoint
+from dasktc.counting.checkpoint import FILE
 from dasktc.errors import CountError, InputError
 from dasktc.questions import triangle_types
 from dasktc.questions.sums import SUM
@@ -201,6 +207,165 @@ def test_memory_that_runs_out_halves_a_task():
 
     assert prepared(oracle.complete(9)).survey(function) == 84
     assert len(calls) > 2
+
+
+# checkpoints
+
+SIGNED = pd.DataFrame(oracle.complete(24), columns=["src", "dst"]).assign(
+    sign=lambda frame: 1 - 2 * (frame.src * frame.dst % 3 % 2), time=lambda frame: frame.src * 7 % 50 + frame.dst
+)
+GRAPH = {"partition": "hash2d", "parts": 2, "splits": 2}
+TASKS = 16
+LARGEST = dasktc.Fold(int, max, max)
+
+
+def resumable(frame=SIGNED, client=None, **options):
+    return dasktc.prepare(
+        frame, client, edge_columns=["sign", "time"], backend="cpu", **keywords(**GRAPH | options)
+    )  # fmt: skip
+
+
+def degrees(batch):
+    """A result with an array of floats: triangles of each vertex, weighted."""
+    ends = np.concatenate([batch[role] for role in "uvw"])
+    return pd.Series(1.5, index=ends).groupby(level=0).sum()
+
+
+def largest(batch):
+    return int(batch["time_uv"].max())
+
+
+SURVEYS = {
+    "survey": lambda graph, **more: graph.survey(degrees, **more),
+    "fold": lambda graph, **more: graph.survey(largest, ["time"], reduce=LARGEST, **more),
+    "types": lambda graph, **more: graph.triangle_types({vertex: vertex % 3 for vertex in range(24)}, **more),
+    "signs": lambda graph, **more: graph.signed_triangles("sign", **more),
+    "times": lambda graph, **more: graph.temporal_triangles("time", window=9, **more).histogram,
+}
+
+
+@pytest.fixture
+def visited(monkeypatch):
+    """The tasks that were visited in this process."""
+    ran, visit = [], surveys._visited
+    monkeypatch.setattr(surveys, "_visited", lambda job, *rest: ran.append(job) or visit(job, *rest))
+    return ran
+
+
+def broken_off(ask, folder, after, graph=None):
+    """Run a survey that ends with an error once it has so many results."""
+
+    def progress(stage, done, total):
+        if done == after and total == TASKS:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(graph or resumable(), checkpoint=folder, progress=progress)
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_a_survey_goes_on_where_it_was_cut_short(tmp_path, visited, name):
+    ask = SURVEYS[name]
+    known = str(ask(resumable()))
+    visited.clear()
+    for after in (0, 5, 11):
+        broken_off(ask, tmp_path, after)
+    assert len(visited) == len(set(visited)) == 11
+    seen = []
+    found = ask(resumable(), checkpoint=tmp_path, progress=lambda *step: seen.append(step[1:]))
+    assert (str(found), len(visited), len(set(visited))) == (known, TASKS, TASKS)
+    assert seen[-6:] == [(done, TASKS) for done in range(11, TASKS + 1)]
+    assert str(ask(resumable(), checkpoint=tmp_path)) == known
+    assert len(visited) == TASKS
+
+
+def test_a_survey_goes_on_after_the_death_of_a_worker_and_here(tmp_path, client, visited):
+    """The function kills its worker, once; of the tasks that ended nothing is lost, here or on the cluster."""
+    flag = str(tmp_path / "died")
+
+    def deadly(batch):
+        if not os.path.exists(flag):
+            open(flag, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return len(batch["u"])
+
+    broken_off(partial(dasktc.Graph.survey, function=deadly), tmp_path / "kept", 9, resumable(client=client))
+    assert os.path.exists(flag)
+    assert resumable().survey(deadly, checkpoint=tmp_path / "kept") == 2024
+    assert len(visited) == TASKS - 9
+    assert resumable(client=client).survey(deadly, checkpoint=tmp_path / "kept") == 2024
+
+
+def test_a_checkpoint_of_another_survey_is_refused(tmp_path):
+    graph, names = resumable(), ["time"]
+    graph.survey(degrees, names, checkpoint=tmp_path)
+    before = (tmp_path / FILE).read_bytes()
+
+    def refused(reason, ask=graph.survey, *args, **more):
+        with pytest.raises(InputError, match=rf"is of another (survey|count): {reason}; give the options") as caught:
+            ask(*args, checkpoint=tmp_path, **more)
+        assert "\n" not in str(caught.value)
+        assert (tmp_path / FILE).read_bytes() == before
+
+    code = r"\(compared are its code, and what of its module that uses\)"
+    refused(rf"function degrees \w+ there, function largest \w+ here {code}", graph.survey, largest, names)
+    refused(rf"reduce sum there, reduce int, max, max \w+ here {code}", graph.survey, degrees, names, reduce=LARGEST)
+    refused(r"columns \w+ there, columns \w+ here", graph.survey, degrees)
+    refused(r"columns \w+ there, columns \w+ here", graph.survey, degrees, ["sign"])
+    changed = resumable(SIGNED.assign(time=lambda frame: frame.time + (frame.index == 200)))
+    refused(r"columns \w+ there, columns \w+ here", changed.survey, degrees, names)
+    refused("graph .* there, .* here", resumable(SIGNED[1:]).survey, degrees, names)
+    refused("splits 2 there, splits 3 here", resumable(splits=3).survey, degrees, names)
+    refused("question survey there, question signed triangles here", graph.signed_triangles, "sign")
+    refused("question survey there, question not given here", graph.triangle_count)
+    graph.triangle_count(checkpoint=tmp_path / "count")
+    with pytest.raises(InputError, match=r"another survey: question not given there, .*question survey here"):
+        graph.survey(degrees, names, checkpoint=tmp_path / "count")
+    graph.temporal_triangles("time", window=9, checkpoint=tmp_path / "times")
+    with pytest.raises(
+        InputError, match=r"function TimeCounts\(window=9\) there, function TimeCounts\(window=0\) here"
+    ):
+        graph.temporal_triangles("time", checkpoint=tmp_path / "times")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda line: line | {"result": "AAAA"}, r"the result of task \[.*\] cannot be read \('Error -3"),
+        (lambda line: line | {"result": "no base 64"}, r"the result of task \[.*\] cannot be read"),
+        (lambda line: line | {"result": 5}, "line 4 has an impossible result, 5"),
+        (lambda line: {name: line[name] for name in line if name != "result"}, "line 4 is no object of .*, result"),
+        (lambda line: line | {"task": [9] * 7}, "task .* is none of this count's 16"),
+    ],
+)
+def test_a_damaged_result_is_refused(tmp_path, visited, change, reason):
+    resumable().survey(degrees, checkpoint=tmp_path)
+    lines = (tmp_path / FILE).read_bytes().splitlines()
+    lines[3] = checkpoint._line(change(json.loads(lines[3].rpartition(b"\t")[0]))).rstrip()
+    (tmp_path / FILE).write_bytes(b"\n".join(lines) + b"\n")
+    before = visited.copy()
+    with pytest.raises(InputError, match=rf"checkpoint .*{FILE} cannot be trusted: {reason}.*; choose another folder"):
+        resumable().survey(degrees, checkpoint=tmp_path)
+    assert visited == before
+
+
+def test_a_torn_result_is_made_again(tmp_path, visited):
+    known = resumable().survey(degrees, checkpoint=tmp_path)
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:-20])
+    assert resumable().survey(degrees, checkpoint=tmp_path).equals(known)
+    assert len(visited) == TASKS + 1
+
+
+def test_results_that_cannot_be_kept(tmp_path):
+    fold = dasktc.Fold(lambda: None, lambda known, more: lambda: more, lambda results: results[-1])
+    with pytest.raises(InputError, match="a survey's result of type function cannot be kept in a checkpoint"):
+        resumable().survey(len, reduce=fold, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="shapes"):
+        resumable().survey(lambda batch: batch["u"], checkpoint=tmp_path / "shapes")
+    assert resumable().survey(degrees, checkpoint=tmp_path / "free").sum() == 1.5 * 3 * 2024  # no lock is left
+    assert prepared([]).survey(lambda batch: len(batch["u"]), checkpoint=tmp_path / "empty") == 0
+    with pytest.raises(InputError, match="checkpoint=5 is of type int"):
+        resumable().survey(degrees, checkpoint=5)
 
 
 # what functions return

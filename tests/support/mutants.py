@@ -189,7 +189,11 @@ MUTANTS = [
     Mutant("prefetch-counting", "_drop_prefetchers", " if thread not in state.counting]", "]", "executors/stores/test_shared_file_store.py", "second_question"),
     Mutant("prefetch-dropped", "SharedFileStore.after_tasks", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "executors/stores/test_shared_file_store.py", "workers_keep_no_block"),
     # counting
-    Mutant("digest", "_digest", "for array in (block.offsets, block.columns):", "for array in (block.columns,):", "counting/test_checkpoint.py", "checkpoint_of_another_block"),
+    Mutant("digest", "_digest", "digest(block.offsets, block.columns)", "digest(block.columns)", "counting/test_checkpoint.py", "checkpoint_of_another_block"),
+    Mutant("survey-resumed", "over_tasks", "            if job not in resumed_jobs\n", "", "questions/test_survey.py", "cut_short"),
+    Mutant("survey-columns", "_asked", "repr((names, dtypes, digests))", "repr((names, dtypes))", "questions/test_survey.py", "checkpoint_of_another"),
+    Mutant("identity-closure", "_values", "            yield name, cell.cell_contents\n", "            yield name, type(cell.cell_contents).__name__\n", "questions/test_function_identity.py", "code_and_what"),
+    Mutant("identity-global", "_values", "            yield name, function.__globals__[name]\n", "            yield name, 0\n", "questions/test_function_identity.py", "code_and_what"),
     Mutant("fsync", "Checkpoint.add", "                os.fsync(self._file)\n                self._synced", "                self._synced", "counting/test_checkpoint.py", "on_the_disk"),
     Mutant("record-twice", "Checkpoint.__init__", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "counting/test_checkpoint.py", "task_with_two_counts"),
     Mutant("visit-memory", "kernel_and_bytes", "    if nbytes > plan.memory:", "    if nbytes > 2 * plan.memory:", "answers/test_edge_support.py", "visits_beyond_memory"),

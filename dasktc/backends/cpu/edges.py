@@ -53,7 +53,7 @@ HALVED = 8
 GUESS = 12
 """Leading bits of a key that tell approximately which range it is in."""
 
-SAMPLED = 1 << 15
+SAMPLED = 1 << 17
 """Edges that are sampled in one step."""
 LARGEST = 2**63 - 1
 ID_BITS = 31

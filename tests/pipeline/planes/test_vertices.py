@@ -16,6 +16,7 @@ from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
+from dasktc.pipeline.planes import vertices
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.pipeline.stages.attributes import ReadPart
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
@@ -62,6 +63,19 @@ NARROW = random_edges(10, 60, 1)
 def test_tables_start_at_any_id_and_wide_ids_have_none(low):
     edges = EXTREME if low is None else [(low + u, low + v) for u, v in NARROW]
     assert isinstance(check_round_trip(edges, 3), SortedMap if low is None else TableMap)
+
+
+@pytest.mark.parametrize(
+    ("times", "small", "kind"), [(16, 1 << 26, TableMap), (16, 1 << 10, SortedMap), (17, 1 << 26, SortedMap)]
+)
+def test_a_small_table_serves_few_rows(times, small, kind, monkeypatch):
+    """Ids of a sample of the edges are spread over those of its graph."""
+    rows = 10_000
+    ends = np.linspace(0, times * rows + 65_535, 2 * rows).astype(np.int64)
+    monkeypatch.setattr(vertices, "SMALL_TABLE", small)
+    found = run(frames((ends[:rows], ends[rows:]))).vertices
+    assert isinstance(found, kind)
+    assert found.external(np.arange(2 * rows)).tolist() == ends.tolist()
 
 
 def test_parts_may_differ_in_width():

@@ -245,6 +245,24 @@ def test_sums_of_arrays_and_frames(batches_of_3):
     assert frame.index.is_monotonic_increasing
 
 
+def test_sums_by_an_index_with_missing_labels(batches_of_3):
+    graph = prepared(oracle.complete(9))
+    by_label = graph.survey(lambda b: pd.Series(1.0, index=np.where(b["u"] == b["u"].max(), np.nan, 1.0)))
+    assert by_label.index.isna().tolist() == [False, True]
+    assert by_label.sum() == 84
+    repeated = SUM.combine([pd.Series([1, 2, 4], index=[np.nan, np.nan, 3.0])])
+    assert repeated.to_list() == [4, 3]
+    two_levels = pd.Series([1, 2], index=pd.MultiIndex.from_tuples([(0, None), (0, None)]))
+    assert SUM.combine([two_levels, two_levels]).to_list() == [6]
+
+
+def test_a_missing_number_stays_missing_in_every_kind_of_sum():
+    array = np.array([1.0, np.nan])
+    for kind in (np.asarray, pd.Series, lambda values: pd.DataFrame({"n": values})):
+        total = np.ravel(SUM.combine([kind(array), kind(array)]))
+        np.testing.assert_array_equal(total, [2.0, np.nan])
+
+
 def test_a_fold():
     fold = dasktc.Fold(set, lambda known, more: known | more, lambda sets: set().union(*sets))
     graph = prepared(oracle.wheel(9), partition="hash2d", parts=2)
@@ -269,6 +287,8 @@ def test_no_triangle():
         (lambda batch: {"n": 1} if batch["u"].sum() % 2 else 1, "a int and a dict|a dict and a int"),
         (lambda batch: np.array([1 << 62]), "a survey's sum reaches 4.61e[+]18"),
         (lambda batch: pd.DataFrame({str(batch["u"].sum()): [1]}), "returned frames with the columns"),
+        (lambda batch: pd.DataFrame({"1" if batch["u"][0] % 2 else 1: [1]}), "returned frames with the columns"),
+        (lambda batch: pd.Series([1, 2], index=["a", 1]), "an index of the types int and str"),
     ],
 )
 def test_refused_results(function, reason, batches_of_3):

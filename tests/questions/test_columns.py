@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections import Counter
 from itertools import combinations
 
@@ -276,9 +278,23 @@ REFUSED = {
         "row 2 of column 'time' .* has no value, as 1 row has",
     ),
     "absent text": (without(kind=["a", None, "b", "c", "d", "e"]), ["kind"], {}, "row 1 of column 'kind'"),
+    "absent category": (
+        without(kind=pd.Categorical([1, None, 2, 1, 1, 2])),
+        ["kind"],
+        {},
+        "row 1 of column 'kind' .* has no value, as 1 row has",
+    ),
+    "no UTF-8": (
+        without(kind=pd.Series(["a", "\ud800", *"bcde"], dtype=object)),
+        ["kind"],
+        {},
+        "row 1 of column 'kind' .* where a value is",
+    ),
     "times": (without(time=pd.Timestamp("2026-01-01")), ["time"], {}, "type datetime64.*astype"),
+    "dates": (without(time=datetime.date(2026, 1, 1)), ["time"], {}, "has type date: .*to_datetime and astype"),
+    "decimals": (without(share=decimal.Decimal("1.5")), ["share"], {}, "has type Decimal: .*astype..float64"),
     "two types": (without(kind=[1, "a", "b", 2, "d", "e"]), ["kind"], {}, "of the types int and str"),
-    "infinite": (without(share=np.inf), ["share"], {}, "row 0 of column 'share'"),
+    "infinite": (without(share=np.inf), ["share"], {}, "row 0 of column 'share' .* inf where a number is expected"),
     "repeats": (
         pd.concat([FRAME, without(time=4)]),
         ["time"],

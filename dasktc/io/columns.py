@@ -23,7 +23,8 @@ from dasktc.wording import advice, plural
 
 __all__ = [
     "FILE", "Column", "Place", "agree", "check_lengths", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta",
-    "kept_values", "places_of", "readable", "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
+    "kept_values", "places_of", "readable", "series_of",
+    "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
 ]  # fmt: skip
 
 Column = Any
@@ -144,11 +145,7 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     import pyarrow as pa
 
     if isinstance(values, Sequence):
-        values = values if isinstance(values, range) else list(values)
-        try:
-            values = pd.Series(values)
-        except UnicodeError:  # the check of objects names the row
-            values = pd.Series(values, dtype=object)
+        values = series_of(values if isinstance(values, range) else list(values))
     values = getattr(values, "array", values)  # the array of a pandas Series or Index
     is_coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
     if is_coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
@@ -163,6 +160,16 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     if values.dtype.kind not in "iuf":
         raise _no_ids(place, values.dtype)
     return values
+
+
+def series_of(values: Any, index: Any = None) -> Any:
+    """Make a pandas Series; of objects where a text is no UTF-8, which the check of objects refuses by its row."""
+    import pandas as pd
+
+    try:
+        return pd.Series(values, index=index)
+    except UnicodeError:
+        return pd.Series(values, index=index, dtype=object)
 
 
 def text_of(values: Any, place: Place, expected: str = "an id") -> Any:

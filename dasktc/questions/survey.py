@@ -11,7 +11,7 @@ massive-scale temporal graphs with metadata", SC'21, where a function is called 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -259,17 +259,18 @@ def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
 
 def _kept(graph: CountingContext, names: Sequence[str]) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return the named columns of vertices and those of edges."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    columns = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
+    if not all(isinstance(name, str) for name in columns):
         raise InputError(f"columns={shown(names)} is no list of names: give one, such as columns=['time']")
     kept: Columns = graph.prepared.columns
-    missing = [name for name in names if name not in kept.vertices and name not in kept.edges]
+    missing = [name for name in columns if name not in kept.vertices and name not in kept.edges]
     if missing:
         known = ", ".join([*kept.vertices, *kept.edges])
         raise InputError(
             f"the graph was prepared {f'with the columns {known}' if known else 'without columns'}: "
             f"{shown(missing[0])} is none of them; prepare it with {advice('edge_columns')} or {advice('vertices')}"
         )
-    vertices, edges = ({name: of[name] for name in names if name in of} for of in (kept.vertices, kept.edges))
+    vertices, edges = ({name: of[name] for name in columns if name in of} for of in (kept.vertices, kept.edges))
     return vertices, edges
 
 

@@ -12,7 +12,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import values_of
+from dasktc.io.columns import series_of, values_of
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
 from dasktc.wording import advice, plural
@@ -46,14 +46,20 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     InputError
         A vertex of the graph has no row, or several; a value is absent; or a column has a type that is not kept.
     """
+    has_index = hasattr(frame, "index")
     if hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
-    if not hasattr(frame, "columns") or not hasattr(frame, "set_index"):
+    if not hasattr(frame, "set_index") or not hasattr(frame, "columns"):
         raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
-    frame = frame.set_index("vertex") if "vertex" in frame.columns else frame
-    if not frame.columns.is_unique or not all(isinstance(name, str) and name for name in frame.columns):
+    names = list(frame.columns)
+    if not frame.columns.is_unique or not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"vertices has the columns {names}: columns are named by different texts, none of them empty")
+    if "vertex" in names:
+        frame = frame.set_index("vertex")
+    elif not has_index:
         raise InputError(
-            f"vertices has the columns {list(frame.columns)}: columns are named by different texts, none of them empty"
+            f"vertices has the columns {names}, and no index: whose values its rows have is unclear; name its column "
+            "of ids 'vertex'"
         )
     rows, dense = _rows(graph, frame.index, "vertices")
     return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
@@ -64,7 +70,8 @@ def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
     import pandas as pd
 
     if isinstance(values, Mapping):
-        values = pd.Series(list(values.values()), index=pd.Index(list(values), dtype=None if values else "int64"))
+        keys = series_of(list(values)) if values else pd.Series([], dtype="int64")
+        values = series_of(list(values.values()), index=pd.Index(keys, tupleize_cols=False))
     if not isinstance(values, pd.Series):
         raise InputError(
             f"{name} {shown(values)} is neither a column's name, a Series by id nor a dict: give one of these"

@@ -250,6 +250,7 @@ def test_columns_of_vertices():
     for u, v, w, *values in rows:
         assert values[:3] == [age[end] for end in (u, v, w)]
         assert ["xyz"[int(code)] for code in values[3:]] == [group[end] for end in (u, v, w)]
+    assert graph.survey(len, (name for name in ["age"])) == graph.survey(len, ["age"]) > graph.survey(len)
     indexed = prepared(FRAME, [], vertices=pl.from_pandas(vertices))
     assert indexed.triangle_types("group").equals(graph.triangle_types(group))
     within = prepared(FRAME, [], vertices=vertices.set_index("vertex"), memory="20MB")
@@ -311,6 +312,21 @@ REFUSED = {
         dict(vertices=pd.DataFrame({"g": [1, 2]})),
         "vertex 2 has no row in vertices, as 2 vertices",
     ),
+    "lazy": (FRAME, [], dict(vertices=pl.LazyFrame({"vertex": range(4)})), "LazyFrame at .* is no DataFrame"),
+    "no index": (FRAME, [], dict(vertices=pl.DataFrame({"id": range(4)})), r"the columns \['id'\], and no index"),
+    "two levels": (
+        FRAME,
+        [],
+        dict(vertices=pd.DataFrame({"g": range(4)}, index=pd.MultiIndex.from_product([[0, 1], [0, 1]]))),
+        r"row 0 of `vertices` holds \(0, 0\) where an id is expected",
+    ),
+    "two columns of ids": (
+        FRAME,
+        [],
+        dict(vertices=pd.DataFrame([[0, 1]], columns=["vertex", "vertex"])),
+        "named by different texts",
+    ),
+    "list for a name": (FRAME, [["time"]], {}, r"edge_columns has \['time'\] for a name"),
     "no name": (FRAME, [], dict(vertices=pd.DataFrame({"": range(4)})), "named by different texts, none of them empty"),
     "one name": (FRAME, ["time"], dict(vertices=pd.DataFrame({"time": range(4)})), "one of edges and one of vertices"),
 }
@@ -345,8 +361,14 @@ def test_refused_questions():
         graph.signed_triangles("kind")
     with pytest.raises(InputError, match="column 'share' has type float64: times are integers"):
         graph.temporal_triangles("share")
-    with pytest.raises(InputError, match="window=-1 is no time"):
-        graph.temporal_triangles("time", window=-1)
+    with pytest.raises(InputError, match="column 'kind' has type text: times are integers"):
+        graph.temporal_triangles("kind")
+    for window in (-1, 1 << 64, 1.5, True, np.array([1])):
+        with pytest.raises(InputError, match=r"^window=.*give 0 to 18,446,744,073,709,551,615$"):
+            graph.temporal_triangles("time", window=window)
+    for names in (None, 5, [["time"]]):
+        with pytest.raises(InputError, match="is no list of names"):
+            graph.survey(len, names)
     with pytest.raises(InputError, match="prepared with the columns time, share, kind: 'sign' is none"):
         graph.signed_triangles("sign")
     assert graph.temporal_triangles("time").within is None

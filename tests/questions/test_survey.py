@@ -324,6 +324,10 @@ def test_refused_calls():
         graph.triangle_types(pd.Series(["x", "y", None, "x"]))
     with pytest.raises(InputError, match="of the types int and str"):
         graph.triangle_types({0: "x", 1: 1, 2: "x", 3: "x"})
+    with pytest.raises(InputError, match=r"row 1 of labels holds .* where a value is expected"):
+        graph.triangle_types({0: "x", 1: "\ud800", 2: "x", 3: "x"})
+    with pytest.raises(InputError, match=r"row 0 of `labels` holds \(0, 1\) where an id is expected"):
+        graph.triangle_types({(0, 1): "x"})
     with pytest.raises(InputError, match="neither a column's name, a Series by id nor a dict"):
         graph.triangle_types("group")
     graph.close()

@@ -22,7 +22,7 @@ def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[st
         raise InputError(f"edge_columns={shown(columns)} is no list of names: give one, such as edge_columns=['time']")
     for name in columns:
         if not isinstance(name, str) or not name:
-            raise InputError(f"edge_columns has {shown(name)} for a name: columns are named by text")
+            raise InputError(f"edge_columns has {shown(name)} for a name: columns, and positions, are given as text")
     choices: dict[str, Repeats | None] = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, repeats in choices.items():
         if repeats is not None and repeats not in REPEATS:

@@ -10,7 +10,7 @@ from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "known_pairs", "place_of", "plain", "position",
+    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain", "position",
     "proposed", "weight_position",
 ]  # fmt: skip
 
@@ -76,6 +76,19 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
         places.setdefault(plain(name), []).append(place)
     for first, second in PAIRS:
         yield from product(places.get(first, ()), places.get(second, ()))
+
+
+def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
+    """Return the positions of both ends in a table of pairs: two columns with known names of ids, else the first two.
+
+    `name` is that of the parameter, for errors. InputError: several columns have such names.
+    """
+    names = [str(label) for label in labels]
+    pairs = list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+    if len(pairs) > 1:
+        one, other = (" and ".join(repr(names[place]) for place in pair) for pair in pairs[:2])
+        raise InputError(f"{name} has columns {one}, which are names of ids, and so are {other}; pass two columns")
+    return pairs[0] if pairs else (0, 1)
 
 
 def choose(

@@ -202,6 +202,28 @@ def test_text_files_have_one_type_for_all_parts(tmp_path):
     assert graph.survey(lambda b: b["f_uv"] + b["f_uw"] + b["f_vw"], ["f"]).tolist() == [3.5]
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ((1.5, "nan", 2), "column 'n' has NaN or infinite values beside numbers"),
+        ((1, "inf", 2), "column 'n' has NaN or infinite values beside numbers"),
+        ((0.5, 2**53 + 1, 2), "an integer of 9.007e[+]15 beside fractions, or beyond 64 bits"),
+        ((1, 2**64 - 1, 2), "an integer of 1.845e[+]19 beside fractions, or beyond 64 bits"),
+    ],
+)
+def test_numbers_of_text_files_are_refused_as_those_of_frames_are(tmp_path, values, reason):
+    rows = zip((0, 1, 2), (1, 2, 0), values, strict=True)
+    (tmp_path / "a.csv").write_text("src,dst,n\n" + "".join(f"{src},{dst},{value}\n" for src, dst, value in rows))
+    with pytest.raises(InputError, match=reason):
+        prepared(tmp_path / "a.csv", ["n"])
+
+
+def test_words_that_are_no_numbers_are_text(tmp_path):
+    (tmp_path / "a.csv").write_text("src,dst,n,m\n0,1,nan,1\n1,2,nan,nan\n2,0,inf,x\n")
+    graph = prepared(tmp_path / "a.csv", ["n", "m"])
+    assert graph.columns == {"n": ("inf", "nan"), "m": ("1", "nan", "x")}
+
+
 def test_positions_and_text_ids(tmp_path):
     (tmp_path / "a.txt").write_text("a b 3\nb c 4\nc a 5\n")
     graph = prepared(tmp_path / "a.txt", ["2"], ids="text")

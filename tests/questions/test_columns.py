@@ -361,7 +361,7 @@ def test_refused(case):
         prepared(source, columns, **dict(threads=1) | options)
 
 
-def test_refused_files(tmp_path):
+def test_refused_files(tmp_path, caplog):
     (tmp_path / "a.csv").write_text("src,dst,n\n0,1,1\n1,2,\n")
     with pytest.raises(InputError, match=r"line 3 .*has no value in column 3"):
         prepared(tmp_path / "a.csv", ["n"])
@@ -370,8 +370,10 @@ def test_refused_files(tmp_path):
     (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1.5\n")
     with pytest.raises(InputError, match="whose entries have no columns by name"):
         prepared(tmp_path / "a.mtx", ["n"])
-    prepared(FRAME, []).save(tmp_path / "saved")
-    with pytest.raises(InputError, match="which has no columns by name"):
+    with caplog.at_level("WARNING", "dasktc"):
+        prepared(FRAME, ["time"]).save(tmp_path / "saved")
+    assert "columns are not saved" in caplog.text
+    with pytest.raises(InputError, match="saved, a saved graph, which has no columns by name"):
         prepared(tmp_path / "saved", ["time"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -165,6 +166,29 @@ def test_on_workers(client):
         assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
         types = graph.triangle_types({vertex: vertex % 2 for vertex in range(40)})
         assert types["triangles"].tolist() == [1140, 3800, 3800, 1140]
+
+
+class OfTwo(Exception):
+    """An exception that cannot be copied."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def test_functions_that_fail_on_workers(client):
+    lock = threading.Lock()
+
+    def fails(batch):
+        raise OfTwo("of the caller", 2)
+
+    with prepared(oracle.complete(9), client, partition="hash2d", parts=2) as graph:
+        with pytest.raises(
+            InputError, match="cannot be sent to workers .TypeError: cannot pickle '_thread.lock' object"
+        ):
+            graph.survey(lambda batch: lock)
+        with pytest.raises(OfTwo, match="of the caller"):
+            graph.survey(fails)
+        assert graph.survey(lambda batch: len(batch["u"])) == 84
 
 
 def test_within_memory():

@@ -183,7 +183,7 @@ def test_functions_that_fail_on_workers(client):
 
     with prepared(oracle.complete(9), client, partition="hash2d", parts=2) as graph:
         with pytest.raises(
-            InputError, match="cannot be sent to workers .TypeError: cannot pickle '_thread.lock' object"
+            InputError, match=r"cannot be sent to workers .TypeError: cannot pickle '_thread.lock' object"
         ):
             graph.survey(lambda batch: lock)
         with pytest.raises(OfTwo, match="of the caller"):

@@ -12,7 +12,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import series_of, values_of
+from dasktc.io.columns import readable, series_of, values_of
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
 from dasktc.wording import advice, plural
@@ -48,7 +48,8 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     """
     has_index = hasattr(frame, "index")
     if hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
+        with readable("vertices"):
+            frame = frame.to_pandas()
     if not hasattr(frame, "set_index") or not hasattr(frame, "columns"):
         raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
     names = list(frame.columns)

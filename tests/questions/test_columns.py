@@ -218,6 +218,13 @@ def test_numbers_of_text_files_are_refused_as_those_of_frames_are(tmp_path, valu
         prepared(tmp_path / "a.csv", ["n"])
 
 
+@pytest.mark.filterwarnings("error")
+def test_text_of_no_edge_is_no_text():
+    for values in (["a"], pd.Categorical(["a"])):
+        graph = prepared(pd.DataFrame({"src": [0], "dst": [0], "kind": values}), ["kind"])
+        assert graph.columns == {"kind": "int64"}
+
+
 def test_words_that_are_no_numbers_are_text(tmp_path):
     (tmp_path / "a.csv").write_text("src,dst,n,m\n0,1,nan,1\n1,2,nan,nan\n2,0,inf,x\n")
     graph = prepared(tmp_path / "a.csv", ["n", "m"])

@@ -144,7 +144,7 @@ def _numbers(texts: Any) -> Any:
             numbers = column.cast(kind).to_numpy()
         except pa.ArrowInvalid:
             continue
-        if np.isfinite(numbers).any():
+        if np.isfinite(numbers).any() or not len(numbers):
             return numbers
     return texts
 

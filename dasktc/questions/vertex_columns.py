@@ -13,6 +13,7 @@ from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import readable, series_of, values_of
+from dasktc.io.id_names import plain
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
 from dasktc.wording import advice, plural
@@ -20,6 +21,8 @@ from dasktc.wording import advice, plural
 __all__ = ["vertex_column", "vertex_columns", "whole_vector"]
 
 Array = Any
+ID_NAMES = frozenset({"id", "node", "nodeid", "vertex", "vertexid"})
+"""Names, in the form of `plain`, of a column that perhaps has the ids, where the index only numbers the rows."""
 
 
 def whole_vector(graph: CountingContext, question: str, vector: Sharded) -> Any:
@@ -44,7 +47,8 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     Raises
     ------
     InputError
-        A vertex of the graph has no row, or several; a value is absent; or a column has a type that is not kept.
+        A vertex of the graph has no row, or several; a value is absent; a column has a type that is not kept; or it is
+        unclear where the ids are.
     """
     has_index = hasattr(frame, "index")
     if hasattr(frame, "to_pandas"):
@@ -57,13 +61,18 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
         raise InputError(f"vertices has the columns {names}: columns are named by different texts, none of them empty")
     if "vertex" in names:
         frame = frame.set_index("vertex")
-    elif not has_index:
+    elif not has_index or (_numbers_rows(frame.index) and not ID_NAMES.isdisjoint(map(plain, names))):
         raise InputError(
-            f"vertices has the columns {names}, and no index: whose values its rows have is unclear; name its column "
-            "of ids 'vertex'"
+            f"vertices has the columns {names}, and no index of ids: whose values its rows have is unclear; name its "
+            "column of ids, or its index, 'vertex'"
         )
     rows, dense = _rows(graph, frame.index, "vertices")
     return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
+
+
+def _numbers_rows(index: Any) -> bool:
+    """Whether an index is the one that pandas gives a frame without one of its own."""
+    return index.name is None and hasattr(index, "step") and (index.start, index.step) == (0, 1)
 
 
 def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:

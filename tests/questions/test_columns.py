@@ -282,6 +282,8 @@ def test_columns_of_vertices():
     assert graph.survey(len, (name for name in ["age"])) == graph.survey(len, ["age"]) > graph.survey(len)
     indexed = prepared(FRAME, [], vertices=pl.from_pandas(vertices))
     assert indexed.triangle_types("group").equals(graph.triangle_types(group))
+    named = vertices.assign(id=1).drop(index=4).drop(columns="vertex").iloc[::-1].reset_index(drop=True)
+    assert prepared(FRAME, [], vertices=named.rename_axis("vertex")).columns["id"] == "int64"
     within = prepared(FRAME, [], vertices=vertices.set_index("vertex"), memory="20MB")
     assert within.triangle_types("group").equals(graph.triangle_types(group))
     with pytest.raises(InputError, match="columns of vertices or edges, which an update lacks"):
@@ -342,7 +344,8 @@ REFUSED = {
         "vertex 2 has no row in vertices, as 2 vertices",
     ),
     "lazy": (FRAME, [], dict(vertices=pl.LazyFrame({"vertex": range(4)})), "LazyFrame at .* is no DataFrame"),
-    "no index": (FRAME, [], dict(vertices=pl.DataFrame({"id": range(4)})), r"the columns \['id'\], and no index"),
+    "no index": (FRAME, [], dict(vertices=pl.DataFrame({"id": range(4)})), r"the columns \['id'\], and no index of"),
+    "ids beside an index": (FRAME, [], dict(vertices=pd.DataFrame({"Node_ID": range(4)})), "and no index of ids"),
     "two levels": (
         FRAME,
         [],

@@ -226,9 +226,9 @@ def test_text_of_no_edge_is_no_text():
 
 
 def test_words_that_are_no_numbers_are_text(tmp_path):
-    (tmp_path / "a.csv").write_text("src,dst,n,m\n0,1,nan,1\n1,2,nan,nan\n2,0,inf,x\n")
-    graph = prepared(tmp_path / "a.csv", ["n", "m"])
-    assert graph.columns == {"n": ("inf", "nan"), "m": ("1", "nan", "x")}
+    (tmp_path / "a.csv").write_text("src,dst,n,m,h\n0,1,nan,1,1\n1,2,nan,nan,0x10\n2,0,inf,x,2\n")
+    graph = prepared(tmp_path / "a.csv", ["n", "m", "h"])
+    assert graph.columns == {"n": ("inf", "nan"), "m": ("1", "nan", "x"), "h": ("0x10", "1", "2")}
 
 
 def test_positions_and_text_ids(tmp_path):

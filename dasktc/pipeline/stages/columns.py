@@ -137,8 +137,11 @@ def _largest_integer(texts: Any) -> int:
 def _numbers(texts: Any) -> Any:
     """Convert texts to integers, else to floats, if all of them are numbers, and not all of these NaN or infinite."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     column = pa.array(np.asarray(texts, dtype=object), pa.large_string())
+    if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():  # Arrow reads 0x10 as 16
+        return texts
     for kind in (pa.int64(), pa.float64()):
         try:
             numbers = column.cast(kind).to_numpy()

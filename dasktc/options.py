@@ -381,8 +381,8 @@ class AttributeOptions:
             check_choice("duplicates", self.duplicates, DUPLICATES)
             if self.weight is None:
                 raise InputError(
-                    f"duplicates={self.duplicates!r} is given without a weight: rows that repeat an edge differ only "
-                    "in their weights; name the weight, or leave it out"
+                    f"{option('duplicates', self.duplicates)} is given without a weight: rows that repeat an edge "
+                    "differ only in their weights; name the weight, or leave it out"
                 )
 
     def __bool__(self) -> bool:

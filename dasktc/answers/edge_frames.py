@@ -46,6 +46,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor, starmap
+from dasktc.io.id_names import ends_of
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
@@ -513,7 +514,7 @@ def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any
 def _ends(edges: Any, name: str) -> list[Any]:
     """Return both columns of ids of the edges that a caller requests."""
     if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        return [edges.iloc[:, 0], edges.iloc[:, 1]]
+        return [edges.iloc[:, place] for place in ends_of(name, edges.columns)]
     if getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         return [edges[:, 0], edges[:, 1]]
     if isinstance(edges, tuple | list) and are_two_columns(edges):

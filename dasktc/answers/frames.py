@@ -362,6 +362,8 @@ def given_ids(graph: CountingContext, values: Any, name: str) -> Any:
         values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()
     if isinstance(values, set | frozenset | dict):
         values = list(values)
+    if getattr(values, "nlevels", 1) > 1:  # an index of several levels, which is one of tuples
+        values = values.to_numpy()
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise InputError(f"{name} {shown(values)} is no list of ids: give a list, an array or a column")
     ids, labels = graph.prepared.source.ids, graph.prepared.source.labels

@@ -20,10 +20,11 @@ def repeats_of(columns: Sequence[str] | Mapping[str, Repeats | None]) -> dict[st
     """Return what to do with repeated edges by column; InputError for another way, or no names."""
     if isinstance(columns, str) or not isinstance(columns, Mapping | Sequence):
         raise InputError(f"edge_columns={shown(columns)} is no list of names: give one, such as edge_columns=['time']")
+    for name in columns:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"edge_columns has {shown(name)} for a name: columns, and positions, are given as text")
     choices: dict[str, Repeats | None] = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, repeats in choices.items():
-        if not isinstance(name, str) or not name:
-            raise InputError(f"edge_columns has {shown(name)} for a name: columns are named by text")
         if repeats is not None and repeats not in REPEATS:
             note = ": an edge keeps one value" if str(repeats) == "all" else ""
             raise InputError(

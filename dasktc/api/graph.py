@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import weakref
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from dasktc.planning.plan import Plan
 
 __all__ = ["Graph", "OwnedCluster"]
+
+log = logging.getLogger("dasktc")
 
 
 class OwnedCluster:
@@ -257,7 +260,8 @@ class Graph(Summarised):
         """Write the prepared graph to a folder, which `dasktc.open_graph` opens without preparing it again.
 
         The workers write their blocks, vertices and ids as raw arrays with checksums; results of questions are not
-        saved. The folder can be opened with any number of workers, on the CPU and on GPUs.
+        saved, nor, which the log says, columns. The folder can be opened with any number of workers, on the CPU and on
+        GPUs.
 
         Parameters
         ----------
@@ -299,6 +303,8 @@ class Graph(Summarised):
         has_remote_workers = client is not None and not str(client.scheduler.address).startswith("inproc")
         reason = "each worker would write to its own, and nothing opens it" if has_remote_workers else None
         target = check_new(path, force, reason)
+        if self.columns:
+            log.warning("columns are not saved: the graph in %s is without %s", target, ", ".join(self.columns))
         return write_graph(executor, context.prepared, context.blocks, context.options, target)
 
     def __copy__(self, memo: dict[int, Any] | None = None) -> Graph:

@@ -253,8 +253,9 @@ def as_source(source: Any, options: ReadOptions | None = None) -> Source:
 def _with_column(source: Any, data: Source, options: ReadOptions, name: str) -> Source:
     """Open a source again with a column of edges; InputError if it has no columns by name."""
     if isinstance(source, Source) or isinstance(data, SavedGraph):
+        name = f"{data.folder}, a saved graph" if isinstance(data, SavedGraph) else data.name
         raise InputError(
-            f"{option('edge_columns')} is given for {data.name}, which has no columns by name: they are read from "
+            f"{option('edge_columns')} is given for {name}, which has no columns by name: they are read from "
             "text, CSV and Parquet files and from data frames; prepare one of these"
         )
     return as_source(source, replace(options, weight=name, directed=False, surveyed=True, ids=data.ids))

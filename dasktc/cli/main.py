@@ -88,10 +88,10 @@ def _run(words: list[str]) -> int:
         command = context.command_path if context else "dasktc"
         return _fail(f"{error.format_message()} See `{command} --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _interrupted(words)
     except Exception as error:
         if number := ended_by():
-            return _interrupted() if number == signal.SIGINT else 128 + number
+            return _interrupted(words) if number == signal.SIGINT else 128 + number
         if "--debug" in words:
             raise
         if isinstance(error, DasktcError):
@@ -99,9 +99,12 @@ def _run(words: list[str]) -> int:
         return _fail(f"{type(error).__name__}: {error}: not expected; run again with --debug and report it", 1)
 
 
-def _interrupted() -> int:
+def _interrupted(words: Sequence[str]) -> int:
     answered()
-    return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", INTERRUPTED)
+    command = next((cli.commands[word] for word in words if word in cli.commands), None)
+    keeps = command is not None and any(parameter.name == "checkpoint" for parameter in command.params)
+    advice = "a count without --checkpoint begins anew; with it, finished tasks are kept"
+    return _fail(f"interrupted: {advice if keeps else 'run the command again'}", INTERRUPTED)
 
 
 def _fail(text: str, code: int) -> int:

@@ -23,7 +23,8 @@ from dasktc.wording import advice, plural
 
 __all__ = [
     "FILE", "Column", "Place", "agree", "check_lengths", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta",
-    "kept_values", "places_of", "readable", "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
+    "kept_values", "places_of", "readable", "series_of",
+    "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
 ]  # fmt: skip
 
 Column = Any
@@ -33,6 +34,7 @@ INTEGER = (int, np.integer)
 INT64 = np.iinfo(np.int64)
 FRACTION = "a fraction is no id, this is perhaps a column of weights; name the id columns"
 WEIGHT = "weights are finite numbers; drop such rows, or fill them in", "a weight"
+NUMBER = "numbers are finite; drop such rows, or fill them in", "a number"
 FILE = "damaged, cut short, or ids that do not fit; fetch or save it again"
 OBJECT = "it is damaged, or its library does not offer this; convert it, for example to a NumPy array of shape (m, 2)"
 """Causes of an error of the library that reads a file, or an object in memory, and what to do."""
@@ -143,11 +145,7 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     import pyarrow as pa
 
     if isinstance(values, Sequence):
-        values = values if isinstance(values, range) else list(values)
-        try:
-            values = pd.Series(values)
-        except UnicodeError:  # the check of objects names the row
-            values = pd.Series(values, dtype=object)
+        values = series_of(values if isinstance(values, range) else list(values))
     values = getattr(values, "array", values)  # the array of a pandas Series or Index
     is_coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
     if is_coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
@@ -164,7 +162,17 @@ def settle(values: Any, ids: Ids | None, place: Place) -> Column:
     return values
 
 
-def text_of(values: Any, place: Place) -> Any:
+def series_of(values: Any, index: Any = None) -> Any:
+    """Make a pandas Series; of objects where a text is no UTF-8, which the check of objects refuses by its row."""
+    import pandas as pd
+
+    try:
+        return pd.Series(values, index=index)
+    except UnicodeError:
+        return pd.Series(values, index=index, dtype=object)
+
+
+def text_of(values: Any, place: Place, expected: str = "an id") -> Any:
     """Convert values to an Arrow array of strings, with `str` if necessary; InputError names a row that fails."""
     import pyarrow as pa
 
@@ -173,7 +181,8 @@ def text_of(values: Any, place: Place) -> Any:
         return pa.array(values if has_fixed_width else list(map(str, values)), pa.large_string())
     except ValueError:
         row = next(row for row, value in enumerate(values) if not _is_text(value))
-        raise place.refuse(row, values[row], "it cannot be written as UTF-8 text, or is too long; rename it") from None
+        reason = "it cannot be written as UTF-8 text, or is too long; rename it"
+        raise place.refuse(row, values[row], reason, expected) from None
 
 
 def _is_text(value: Any) -> bool:
@@ -338,7 +347,7 @@ def _narrow(integers: Any, place: Place) -> Any:
     return integers.astype(np.int64, copy=False)
 
 
-def weights_of(values: Any, source: str, first: int = 0) -> Any:
+def weights_of(values: Any, source: str, first: int = 0, words: tuple[str, str] = WEIGHT) -> Any:
     """Convert a column of weights.
 
     Parameters
@@ -349,6 +358,8 @@ def weights_of(values: Any, source: str, first: int = 0) -> Any:
         Description of the column, for errors.
     first : int
         The number of its first row, for errors.
+    words : (str, str)
+        What to do with other values, and what is expected, for errors.
 
     Returns
     -------
@@ -370,13 +381,13 @@ def weights_of(values: Any, source: str, first: int = 0) -> Any:
         foreign_types = {kind for kind in set(map(type, column)) if not issubclass(kind, Real | Decimal)}
         row = next((row for row, value in enumerate(column) if type(value) in foreign_types), None)
         if row is not None:
-            raise place.refuse(row, column.iloc[row], *WEIGHT)
+            raise place.refuse(row, column.iloc[row], *words)
     elif not (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "biuf"):
         raise InputError(f"{source} has type {column.dtype}: weights are numbers; name another column, or convert it")
     weights = column.to_numpy(dtype=np.float64, na_value=np.nan)
     wrong_rows = np.flatnonzero(~np.isfinite(weights))
     if len(wrong_rows):
-        raise place.refuse(int(wrong_rows[0]), column.iloc[int(wrong_rows[0])], *WEIGHT)
+        raise place.refuse(int(wrong_rows[0]), column.iloc[int(wrong_rows[0])], *words)
     return weights
 
 
@@ -396,33 +407,35 @@ def values_of(values: Any, source: str, first: int = 0) -> Any:
     if hasattr(values, "to_pandas"):
         values = values.to_pandas()
     column = pd.Series(values)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
     gaps = np.flatnonzero(column.isna().to_numpy())
     if len(gaps):
         raise InputError(
             f"row {first + int(gaps[0])} of {source} has no value, as {plural(len(gaps), 'row has', 'rows have')}: "
             "every row needs one; fill them in, or drop such rows"
         )
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    type_name = str(column.dtype)
     if column.dtype == object:
         kinds = set(map(type, column))
         if not all(issubclass(kind, str) for kind in kinds):
+            names = type_name = " and ".join(sorted(kind.__name__ for kind in kinds))
             if len(kinds) > 1:
-                names = " and ".join(sorted(kind.__name__ for kind in kinds))
                 raise InputError(f"{source} has values of the types {names}: a column is of one type; convert it")
             column = column.infer_objects()
     if column.dtype.kind == "f":
-        return weights_of(column, source, first)
+        return weights_of(column, source, first, NUMBER)
     if column.dtype.kind in "biu":
         if len(column) and int(column.max()) >= 1 << 63:
             raise InputError(f"{source} has the value {column.max()}: integers are below 2^63; shift them")
         return column.to_numpy(dtype=np.int64)
     if not pd.api.types.is_string_dtype(column):
         raise InputError(
-            f"{source} has type {column.dtype}: columns are numbers, text or categories; convert it, times for example "
-            "with astype('int64')"
+            f"{source} has type {type_name}: columns are numbers of 64 bits, text or categories; convert it, numbers "
+            "with astype('float64'), times with pandas.to_datetime and astype('int64')"
         )
-    return pd.array(column.to_numpy(dtype=object), dtype="str")
+    texts = text_of(column.to_numpy(dtype=object), Place(source, first), "a value")
+    return pd.array(texts, dtype="str")
 
 
 def edge_frame(backend: Backend, src: Any, dst: Any, weights: Any = None) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "known_pairs", "place_of", "plain", "position",
+    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain", "position",
     "proposed", "weight_position",
 ]  # fmt: skip
 
@@ -70,10 +71,24 @@ def plain(name: str) -> str:
 
 def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of two columns with names of `PAIRS`, in order of preference."""
-    plain_names = [plain(name) for name in names]
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(plain(name), []).append(place)
     for first, second in PAIRS:
-        if first in plain_names and second in plain_names:
-            yield plain_names.index(first), plain_names.index(second)
+        yield from product(places.get(first, ()), places.get(second, ()))
+
+
+def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
+    """Return the positions of both ends in a table of pairs: two columns with known names of ids, else the first two.
+
+    `name` is that of the parameter, for errors. InputError: several columns have such names.
+    """
+    names = [str(label) for label in labels]
+    pairs = list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+    if len(pairs) > 1:
+        one, other = (" and ".join(repr(names[place]) for place in pair) for pair in pairs[:2])
+        raise InputError(f"{name} has columns {one}, which are names of ids, and so are {other}; pass two columns")
+    return pairs[0] if pairs else (0, 1)
 
 
 def choose(
@@ -103,7 +118,7 @@ def choose(
         A requested column does not exist, both are the same, or the choice is unclear.
     """
     if columns is not None:
-        source, target = (position(names, name) for name in columns)
+        source, target = (position(where, names, name) for name in columns)
         if source is not None and target is not None:
             check_two(columns, (source, target))
             return source, target
@@ -126,7 +141,7 @@ def choose(
     proposal = proposed(columns or (), names)
     fact = "which two hold ids is unclear" if len(names) > 1 else "an edge has two ends"
     if columns:
-        unknown_names = [name for name in columns if position(names, name) is None]
+        unknown_names = [name for name in columns if position(where, names, name) is None]
         excerpts = (name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in unknown_names)
         fact = f"{' and '.join(map(repr, excerpts))} {'is' if len(unknown_names) == 1 else 'are'} not among them"
     raise InputError(
@@ -163,10 +178,19 @@ def place_of(name: str) -> int | None:
     return int(name) if name.isdecimal() and len(name) < 19 else None
 
 
-def position(names: Sequence[str], name: str) -> int | None:
-    """Return the position of a column that a caller gives by name, or by position in digits; None if there is none."""
-    place = names.index(name) if name in names else place_of(name)
-    return place if place is not None and place < len(names) else None
+def position(where: str, names: Sequence[str], name: str, width: int | None = None) -> int | None:
+    """Return the position of a column that a caller gives by name, or by position in digits; None if there is none.
+
+    Parameters are those of `weight_position`. InputError: several columns have that name.
+    """
+    places = [place for place, known in enumerate(names) if known == name]
+    if len(places) > 1:
+        raise InputError(
+            f"{where} has {len(places)} columns {shown(name)}: which is meant is unclear; give its position in place "
+            f"of the name, {', '.join(map(str, places[:-1]))} or {places[-1]}, or rename one"
+        )
+    place = places[0] if places else place_of(name)
+    return place if place is not None and place < (len(names) if width is None else width) else None
 
 
 def weight_position(
@@ -194,8 +218,8 @@ def weight_position(
     """
     if name is None:
         return None
-    place = names.index(name) if name in names else place_of(name)
-    if place is None or place >= (len(names) if width is None else width):
+    place = position(where, names, name, width)
+    if place is None:
         fact = f"its columns are {', '.join(names[:12])}" if names else "it has no header with names"
         raise InputError(f"{where} has no column {shown(name)}: {fact}; name one of its columns, or a position from 0")
     if place in ends:

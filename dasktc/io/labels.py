@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.id_names import ends_of
 
 __all__ = ["Labels", "pairs_of_labels"]
 
@@ -60,8 +61,10 @@ class Labels:
 
     def extended(self, labels: Iterable[Any]) -> Labels:
         """Return these labels, followed by the others of some labels."""
-        new_labels = (label for label in labels if self._position(label) < 0)
-        return Labels([*self._values, *dict.fromkeys(new_labels)])
+        new_labels = dict.fromkeys(label for label in labels if self._position(label) < 0)
+        if None in new_labels:
+            raise InputError("add holds None where a vertex is expected: it is a missing value; drop such rows first")
+        return Labels([*self._values, *new_labels])
 
     def text(self) -> list[str]:
         """Return `str` of every label; InputError: two labels have the same text."""
@@ -88,7 +91,7 @@ def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
     if hasattr(edges, "to_pandas"):
         edges = edges.to_pandas()
     if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        return list(zip(edges.iloc[:, 0], edges.iloc[:, 1], strict=True))
+        return list(zip(*(edges.iloc[:, place] for place in ends_of(name, edges.columns)), strict=True))
     # Two lists or arrays are two columns; two tuples are two edges, because labels may be tuples.
     columns = edges if isinstance(edges, Sequence) and len(edges) == 2 else [()]
     if all(isinstance(column, list) or getattr(column, "ndim", 0) == 1 for column in columns):

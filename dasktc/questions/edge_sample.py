@@ -136,7 +136,7 @@ def refuse_file(per_vertex: str | os.PathLike[str]) -> InputError:
     """Return the error of a file of vertices without a sample of edges."""
     return InputError(
         f"{option('per_vertex', os.fspath(per_vertex))} is given without a share: wedges do not tell the triangles of "
-        f"vertices; pass {advice(share=0.1)} as well, or count them with `triangle_count`"
+        f"vertices; pass {advice(share=0.1)} as well, or count all triangles"
     )
 
 

@@ -79,6 +79,14 @@ def _grouped(value: Any) -> Any:
     if not frame.columns.is_unique:
         raise InputError(f"a survey's frame has the columns {list(frame.columns)}: give each a name of its own")
     table = pd.DataFrame(columns, index=frame.index)
+    try:
+        table = table.sort_index()
+    except TypeError:
+        names = " and ".join(sorted({type(label).__name__ for label in table.index}))
+        raise InputError(
+            f"a survey's frame has an index of the types {names}: rows are added in the order of their index; give it "
+            "labels of one type"
+        ) from None
     if not frame.index.is_unique:
         bound = max(
             (int(np.abs(array).max(initial=0)) for array in columns.values() if array.dtype.kind == "i"), default=0
@@ -88,13 +96,21 @@ def _grouped(value: Any) -> Any:
                 f"a survey's frame repeats its index, and {len(frame):,} rows of up to {bound:.3g} may exceed 64 bits: "
                 "add them up by index first, or return floats"
             )
-        table = table.groupby(level=list(range(frame.index.nlevels))).sum()
-    table = table.sort_index()
+        table = _by_index(table)
     if not isinstance(value, pd.Series):
         return table
     series = table[0]
     series.name = value.name
     return series
+
+
+def _by_index(table: Any) -> Any:
+    """Add up rows of equal labels, next to each other; a missing label is one of its own, a missing number stays."""
+    levels = list(range(table.index.nlevels))
+    numbers = table.groupby(level=levels, dropna=False, observed=True, sort=False).ngroup().to_numpy()
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    sums = {name: np.add.reduceat(table[name].to_numpy(), firsts) for name in table.columns}
+    return type(table)(sums, index=table.index.take(firsts))
 
 
 def _sum_of(left: Any, right: Any) -> Any:
@@ -121,7 +137,7 @@ def _sum_of(left: Any, right: Any) -> Any:
 def _frames_added(left: Any, right: Any) -> Any:
     import pandas as pd
 
-    if isinstance(left, pd.DataFrame) and sorted(map(str, left.columns)) != sorted(map(str, right.columns)):
+    if isinstance(left, pd.DataFrame) and set(left.columns) != set(right.columns):
         raise InputError(
             f"a survey's function returned frames with the columns {list(left.columns)} and {list(right.columns)}: "
             "rows are added by index; return the same columns for every batch"

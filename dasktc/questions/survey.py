@@ -13,7 +13,7 @@ massive-scale temporal graphs with metadata", SC'21, where a function is called 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -159,6 +159,8 @@ def survey(
     fold = _fold(reduce)
     if not callable(function):
         raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
+    if getattr(graph.executor, "client", None) is not None:
+        _check_sent(function, fold)
     vertices, edges = _kept(graph, columns)
     numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
     vertices = {NUMBERS: numbers, **vertices}
@@ -172,6 +174,21 @@ def survey(
         call = _of_no_triangle, function, dtypes, lazy_backend(graph.options.chosen_backend)
         (result,) = graph.executor.gather([graph.executor.submit("survey", *call)])
     return result
+
+
+def _check_sent(*functions: object) -> None:
+    """Refuse (InputError) functions that cannot be sent to workers, before Dask logs tracebacks about them."""
+    import cloudpickle
+
+    for function in functions:
+        try:
+            cloudpickle.dumps(function)
+        except Exception as error:  # whatever an object's own pickling raises
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise InputError(
+                f"{shown(function)} cannot be sent to workers ({reason}): it refers to an object of this process; open "
+                "files, locks and connections within the function"
+            ) from error
 
 
 def _of_no_triangle(function: Callable[[Batch], Any], dtypes: dict[str, str], backend: Backend) -> Any:
@@ -261,17 +278,18 @@ def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
 
 def _kept(graph: CountingContext, names: Sequence[str]) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return the named columns of vertices and those of edges."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    columns = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
+    if not all(isinstance(name, str) for name in columns):
         raise InputError(f"columns={shown(names)} is no list of names: give one, such as columns=['time']")
     kept: Columns = graph.prepared.columns
-    missing = [name for name in names if name not in kept.vertices and name not in kept.edges]
+    missing = [name for name in columns if name not in kept.vertices and name not in kept.edges]
     if missing:
         known = ", ".join([*kept.vertices, *kept.edges])
         raise InputError(
             f"the graph was prepared {f'with the columns {known}' if known else 'without columns'}: "
             f"{shown(missing[0])} is none of them; prepare it with {advice('edge_columns')} or {advice('vertices')}"
         )
-    vertices, edges = ({name: of[name] for name in names if name in of} for of in (kept.vertices, kept.edges))
+    vertices, edges = ({name: of[name] for name in columns if name in of} for of in (kept.vertices, kept.edges))
     return vertices, edges
 
 

@@ -20,7 +20,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
-from dasktc.options import CountOptions
+from dasktc.options import CountOptions, whole_number
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
 from dasktc.summary import Rows, Summarised
@@ -104,14 +104,12 @@ def temporal_triangles(
 
     column = edge_columns(graph, [time])[time]
     if column.dtype != "int64":
-        raise InputError(
-            f"column {shown(time)} has type {column.dtype}: times are integers, such as seconds; convert it"
+        type_name = column.dtype if column.categories is None else "text"
+        raise InputError(f"column {shown(time)} has type {type_name}: times are integers, such as seconds; convert it")
+    if window is not None:
+        window = whole_number(
+            "window", window, 0, (1 << 64) - 1, "edges are 0 or more apart", "no times are so far apart"
         )
-    if window is not None and (
-        isinstance(window, bool) or not hasattr(window, "__index__") or not 0 <= window < 1 << 64
-    ):
-        raise InputError(f"window={shown(window)} is no time: give an integer from 0, in the unit of {shown(time)}")
-    window = None if window is None else int(window)
     visitor, sums = TimeCounts(window or 0), np.zeros(BINS * BINS + 1, np.int64)
     function = partial(_times_of_batch, window=window or 0, bins=BINS)
     nbytes, times = times_bytes(int(graph.prepared.sizes.columns.max())), {"time": column}

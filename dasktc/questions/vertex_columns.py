@@ -12,7 +12,8 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import values_of
+from dasktc.io.columns import readable, series_of, values_of
+from dasktc.io.id_names import plain
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
 from dasktc.wording import advice, plural
@@ -20,6 +21,8 @@ from dasktc.wording import advice, plural
 __all__ = ["vertex_column", "vertex_columns", "whole_vector"]
 
 Array = Any
+ID_NAMES = frozenset({"id", "node", "nodeid", "vertex", "vertexid"})
+"""Names, in the form of `plain`, of a column that perhaps has the ids, where the index only numbers the rows."""
 
 
 def whole_vector(graph: CountingContext, question: str, vector: Sharded) -> Any:
@@ -44,19 +47,32 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
     Raises
     ------
     InputError
-        A vertex of the graph has no row, or several; a value is absent; or a column has a type that is not kept.
+        A vertex of the graph has no row, or several; a value is absent; a column has a type that is not kept; or it is
+        unclear where the ids are.
     """
+    has_index = hasattr(frame, "index")
     if hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
-    if not hasattr(frame, "columns") or not hasattr(frame, "set_index"):
+        with readable("vertices"):
+            frame = frame.to_pandas()
+    if not hasattr(frame, "set_index") or not hasattr(frame, "columns"):
         raise InputError(f"vertices={shown(frame)} is no DataFrame: give one with a column of ids named 'vertex'")
-    frame = frame.set_index("vertex") if "vertex" in frame.columns else frame
-    if not frame.columns.is_unique or not all(isinstance(name, str) and name for name in frame.columns):
+    names = list(frame.columns)
+    if not frame.columns.is_unique or not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"vertices has the columns {names}: columns are named by different texts, none of them empty")
+    if "vertex" in names:
+        frame = frame.set_index("vertex")
+    elif not has_index or (_numbers_rows(frame.index) and not ID_NAMES.isdisjoint(map(plain, names))):
         raise InputError(
-            f"vertices has the columns {list(frame.columns)}: columns are named by different texts, none of them empty"
+            f"vertices has the columns {names}, and no index of ids: whose values its rows have is unclear; name its "
+            "column of ids, or its index, 'vertex'"
         )
     rows, dense = _rows(graph, frame.index, "vertices")
     return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
+
+
+def _numbers_rows(index: Any) -> bool:
+    """Whether an index is the one that pandas gives a frame without one of its own."""
+    return index.name is None and hasattr(index, "step") and (index.start, index.step) == (0, 1)
 
 
 def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
@@ -64,7 +80,8 @@ def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
     import pandas as pd
 
     if isinstance(values, Mapping):
-        values = pd.Series(list(values.values()), index=pd.Index(list(values), dtype=None if values else "int64"))
+        keys = series_of(list(values)) if values else pd.Series([], dtype="int64")
+        values = series_of(list(values.values()), index=pd.Index(keys, tupleize_cols=False))
     if not isinstance(values, pd.Series):
         raise InputError(
             f"{name} {shown(values)} is neither a column's name, a Series by id nor a dict: give one of these"

@@ -9,6 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dasktc
@@ -265,6 +266,36 @@ def test_two_pairs_of_known_names_are_refused(tmp_path, form):
     with pytest.raises(InputError, match="'src' and 'dst' are names of ids, and so are 'subject' and 'object'"):
         count(source)
     assert int(count(source, columns=["src", "dst"])) == 1
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "pandas", "arrow", "dask"])
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (["src", "dst", "src", "w"], {}),
+        (["a", "b", "b", "w"], dict(columns=["a", "b"])),
+        (["src", "dst", "w", "w"], dict(weight="w")),
+        (["src", "dst", "w", "w"], dict(edge_columns=["w"])),
+    ],
+    ids=["known", "columns", "weight", "edge_columns"],
+)
+def test_a_name_of_two_columns_is_refused(tmp_path, form, names, options):
+    rows = pd.DataFrame([[0, 1, 2, 5], [1, 2, 0, 6], [2, 0, 1, 7]], columns=names)
+    table = pa.Table.from_arrays([pa.array(rows.iloc[:, place]) for place in range(4)], names)
+    if form == "csv":
+        rows.to_csv(tmp_path / "g.csv", index=False)
+    elif form == "parquet":
+        pq.write_table(table, tmp_path / "g.parquet")
+    path = str(tmp_path / f"g.{form}")
+    source = path if form in ("csv", "parquet") else table if form == "arrow" else made(rows, form, tmp_path)
+    reason = (
+        "2 columns .*different names$" if form == "parquet" else "so are|which is meant is unclear; give its position"
+    )
+    with pytest.raises(InputError, match=reason):
+        dasktc.prepare(source, **options)
+    if form != "parquet":
+        options = {name: 3 if name == "weight" else ["0", "3"] if name == "columns" else ["3"] for name in options}
+        assert dasktc.prepare(source, **{"columns": ["0", "1"], **options}).edges == 3
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -78,6 +78,7 @@ def test_selections_are_translated(graph):
         (lambda graph: graph.edge_support(edges=[[1, 2, 3], [4, 5]]), "3 first ends and 2 second ones"),
         (lambda graph: graph.edge_support(frame="dask"), "frame='dask' .* float, frozenset, str, tuple"),
         (lambda graph: graph.update(add=["ab"]), "add holds 'ab' where a pair"),
+        (lambda graph: graph.update(add=[((0, 0), None)]), "add holds None where a vertex is expected"),
         (
             lambda graph: graph.save("anywhere"),
             "a saved graph holds integers or text; prepare the graph with ids='text'",
@@ -92,7 +93,12 @@ def test_what_cannot_be_is_refused_in_one_line(graph, question, says):
     assert "; " in str(error.value).partition(": ")[2]
 
 
-@pytest.mark.parametrize("form", [list, tuple, nx.Graph, lambda pairs: pd.DataFrame(pairs, dtype=object)])
+def named_ends(pairs):
+    """A table whose ends stand behind another column."""
+    return pd.DataFrame(pairs, columns=["src", "dst"], dtype=object).assign(w=1)[["w", "src", "dst"]]
+
+
+@pytest.mark.parametrize("form", [list, tuple, nx.Graph, lambda pairs: pd.DataFrame(pairs, dtype=object), named_ends])
 def test_an_update_takes_and_gives_nodes(form):
     graph = dasktc.prepare(MIXED)
     add = [((0, 0), 2.5), ((5, 5), (0, 0)), ((5, 5), 2.5)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections import Counter
 from itertools import combinations
 
@@ -200,6 +202,35 @@ def test_text_files_have_one_type_for_all_parts(tmp_path):
     assert graph.survey(lambda b: b["f_uv"] + b["f_uw"] + b["f_vw"], ["f"]).tolist() == [3.5]
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ((1.5, "nan", 2), "column 'n' has NaN or infinite values beside numbers"),
+        ((1, "inf", 2), "column 'n' has NaN or infinite values beside numbers"),
+        ((0.5, 2**53 + 1, 2), "an integer of 9.007e[+]15 beside fractions, or beyond 64 bits"),
+        ((1, 2**64 - 1, 2), "an integer of 1.845e[+]19 beside fractions, or beyond 64 bits"),
+    ],
+)
+def test_numbers_of_text_files_are_refused_as_those_of_frames_are(tmp_path, values, reason):
+    rows = zip((0, 1, 2), (1, 2, 0), values, strict=True)
+    (tmp_path / "a.csv").write_text("src,dst,n\n" + "".join(f"{src},{dst},{value}\n" for src, dst, value in rows))
+    with pytest.raises(InputError, match=reason):
+        prepared(tmp_path / "a.csv", ["n"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_text_of_no_edge_is_no_text():
+    for values in (["a"], pd.Categorical(["a"])):
+        graph = prepared(pd.DataFrame({"src": [0], "dst": [0], "kind": values}), ["kind"])
+        assert graph.columns == {"kind": "int64"}
+
+
+def test_words_that_are_no_numbers_are_text(tmp_path):
+    (tmp_path / "a.csv").write_text("src,dst,n,m,h\n0,1,nan,1,1\n1,2,nan,nan,0x10\n2,0,inf,x,2\n")
+    graph = prepared(tmp_path / "a.csv", ["n", "m", "h"])
+    assert graph.columns == {"n": ("inf", "nan"), "m": ("1", "nan", "x"), "h": ("0x10", "1", "2")}
+
+
 def test_positions_and_text_ids(tmp_path):
     (tmp_path / "a.txt").write_text("a b 3\nb c 4\nc a 5\n")
     graph = prepared(tmp_path / "a.txt", ["2"], ids="text")
@@ -248,8 +279,11 @@ def test_columns_of_vertices():
     for u, v, w, *values in rows:
         assert values[:3] == [age[end] for end in (u, v, w)]
         assert ["xyz"[int(code)] for code in values[3:]] == [group[end] for end in (u, v, w)]
+    assert graph.survey(len, (name for name in ["age"])) == graph.survey(len, ["age"]) > graph.survey(len)
     indexed = prepared(FRAME, [], vertices=pl.from_pandas(vertices))
     assert indexed.triangle_types("group").equals(graph.triangle_types(group))
+    named = vertices.assign(id=1).drop(index=4).drop(columns="vertex").iloc[::-1].reset_index(drop=True)
+    assert prepared(FRAME, [], vertices=named.rename_axis("vertex")).columns["id"] == "int64"
     within = prepared(FRAME, [], vertices=vertices.set_index("vertex"), memory="20MB")
     assert within.triangle_types("group").equals(graph.triangle_types(group))
     with pytest.raises(InputError, match="columns of vertices or edges, which an update lacks"):
@@ -276,9 +310,23 @@ REFUSED = {
         "row 2 of column 'time' .* has no value, as 1 row has",
     ),
     "absent text": (without(kind=["a", None, "b", "c", "d", "e"]), ["kind"], {}, "row 1 of column 'kind'"),
+    "absent category": (
+        without(kind=pd.Categorical([1, None, 2, 1, 1, 2])),
+        ["kind"],
+        {},
+        "row 1 of column 'kind' .* has no value, as 1 row has",
+    ),
+    "no UTF-8": (
+        without(kind=pd.Series(["a", "\ud800", *"bcde"], dtype=object)),
+        ["kind"],
+        {},
+        "row 1 of column 'kind' .* where a value is",
+    ),
     "times": (without(time=pd.Timestamp("2026-01-01")), ["time"], {}, "type datetime64.*astype"),
+    "dates": (without(time=datetime.date(2026, 1, 1)), ["time"], {}, "has type date: .*to_datetime and astype"),
+    "decimals": (without(share=decimal.Decimal("1.5")), ["share"], {}, "has type Decimal: .*astype..float64"),
     "two types": (without(kind=[1, "a", "b", 2, "d", "e"]), ["kind"], {}, "of the types int and str"),
-    "infinite": (without(share=np.inf), ["share"], {}, "row 0 of column 'share'"),
+    "infinite": (without(share=np.inf), ["share"], {}, "row 0 of column 'share' .* inf where a number is expected"),
     "repeats": (
         pd.concat([FRAME, without(time=4)]),
         ["time"],
@@ -295,6 +343,22 @@ REFUSED = {
         dict(vertices=pd.DataFrame({"g": [1, 2]})),
         "vertex 2 has no row in vertices, as 2 vertices",
     ),
+    "lazy": (FRAME, [], dict(vertices=pl.LazyFrame({"vertex": range(4)})), "LazyFrame at .* is no DataFrame"),
+    "no index": (FRAME, [], dict(vertices=pl.DataFrame({"id": range(4)})), r"the columns \['id'\], and no index of"),
+    "ids beside an index": (FRAME, [], dict(vertices=pd.DataFrame({"Node_ID": range(4)})), "and no index of ids"),
+    "two levels": (
+        FRAME,
+        [],
+        dict(vertices=pd.DataFrame({"g": range(4)}, index=pd.MultiIndex.from_product([[0, 1], [0, 1]]))),
+        r"row 0 of `vertices` holds \(0, 0\) where an id is expected",
+    ),
+    "two columns of ids": (
+        FRAME,
+        [],
+        dict(vertices=pd.DataFrame([[0, 1]], columns=["vertex", "vertex"])),
+        "named by different texts",
+    ),
+    "list for a name": (FRAME, [["time"]], {}, r"edge_columns has \['time'\] for a name"),
     "no name": (FRAME, [], dict(vertices=pd.DataFrame({"": range(4)})), "named by different texts, none of them empty"),
     "one name": (FRAME, ["time"], dict(vertices=pd.DataFrame({"time": range(4)})), "one of edges and one of vertices"),
 }
@@ -307,7 +371,7 @@ def test_refused(case):
         prepared(source, columns, **dict(threads=1) | options)
 
 
-def test_refused_files(tmp_path):
+def test_refused_files(tmp_path, caplog):
     (tmp_path / "a.csv").write_text("src,dst,n\n0,1,1\n1,2,\n")
     with pytest.raises(InputError, match=r"line 3 .*has no value in column 3"):
         prepared(tmp_path / "a.csv", ["n"])
@@ -316,8 +380,10 @@ def test_refused_files(tmp_path):
     (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1.5\n")
     with pytest.raises(InputError, match="whose entries have no columns by name"):
         prepared(tmp_path / "a.mtx", ["n"])
-    prepared(FRAME, []).save(tmp_path / "saved")
-    with pytest.raises(InputError, match="which has no columns by name"):
+    with caplog.at_level("WARNING", "dasktc"):
+        prepared(FRAME, ["time"]).save(tmp_path / "saved")
+    assert "columns are not saved" in caplog.text
+    with pytest.raises(InputError, match="saved, a saved graph, which has no columns by name"):
         prepared(tmp_path / "saved", ["time"])
 
 
@@ -329,8 +395,14 @@ def test_refused_questions():
         graph.signed_triangles("kind")
     with pytest.raises(InputError, match="column 'share' has type float64: times are integers"):
         graph.temporal_triangles("share")
-    with pytest.raises(InputError, match="window=-1 is no time"):
-        graph.temporal_triangles("time", window=-1)
+    with pytest.raises(InputError, match="column 'kind' has type text: times are integers"):
+        graph.temporal_triangles("kind")
+    for window in (-1, 1 << 64, 1.5, True, np.array([1])):
+        with pytest.raises(InputError, match=r"^window=.*give 0 to 18,446,744,073,709,551,615$"):
+            graph.temporal_triangles("time", window=window)
+    for names in (None, 5, [["time"]]):
+        with pytest.raises(InputError, match="is no list of names"):
+            graph.survey(len, names)
     with pytest.raises(InputError, match="prepared with the columns time, share, kind: 'sign' is none"):
         graph.signed_triangles("sign")
     assert graph.temporal_triangles("time").within is None

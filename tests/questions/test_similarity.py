@@ -178,6 +178,7 @@ def test_pairs_in_every_form_are_answered_as_given():
         pairs,
         np.array(pairs),
         pd.DataFrame(pairs, columns=["x", "y"]),
+        pd.DataFrame(pairs, columns=["src", "dst"]).assign(w=1)[["w", "dst", "src"]],
         columns,
         [np.array(ends) for ends in columns],
     ]
@@ -185,6 +186,9 @@ def test_pairs_in_every_form_are_answered_as_given():
         check_rows(graph.similarity(form, "adamic_adar"), "adamic_adar", expected)
     assert graph.similarity(pairs, frame="dask").compute().equals(graph.similarity(pairs))
     assert graph.similarity([], "overlap").empty
+    for name, question in (("pairs", graph.similarity), ("edges", lambda rows: graph.edge_support(edges=rows))):
+        with pytest.raises(InputError, match=f"{name} has columns 'u' and 'v', which are names of ids, and so are"):
+            question(pd.DataFrame(pairs, columns=["u", "v"]).assign(v2=0).rename(columns={"v2": "v"}))
     text = prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")])
     assert text.similarity([("9", "b"), ("b", "9")], "common_neighbors").values.tolist() == [
         ["9", "b", 1],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from collections import Counter
 from functools import partial
 from itertools import combinations
@@ -164,6 +165,29 @@ def test_on_workers(client):
         assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
         types = graph.triangle_types({vertex: vertex % 2 for vertex in range(40)})
         assert types["triangles"].tolist() == [1140, 3800, 3800, 1140]
+
+
+class OfTwo(Exception):
+    """An exception that cannot be copied."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def test_functions_that_fail_on_workers(client):
+    lock = threading.Lock()
+
+    def fails(batch):
+        raise OfTwo("of the caller", 2)
+
+    with prepared(oracle.complete(9), client, partition="hash2d", parts=2) as graph:
+        with pytest.raises(
+            InputError, match=r"cannot be sent to workers .TypeError: cannot pickle '_thread.lock' object"
+        ):
+            graph.survey(lambda batch: lock)
+        with pytest.raises(OfTwo, match="of the caller"):
+            graph.survey(fails)
+        assert graph.survey(lambda batch: len(batch["u"])) == 84
 
 
 def test_within_memory():
@@ -403,6 +427,24 @@ def test_sums_of_arrays_and_frames():
     assert frame.index.is_monotonic_increasing
 
 
+def test_sums_by_an_index_with_missing_labels(batches_of_3):
+    graph = prepared(oracle.complete(9))
+    by_label = graph.survey(lambda b: pd.Series(1.0, index=np.where(b["u"] == b["u"].max(), np.nan, 1.0)))
+    assert by_label.index.isna().tolist() == [False, True]
+    assert by_label.sum() == 84
+    repeated = SUM.combine([pd.Series([1, 2, 4], index=[np.nan, np.nan, 3.0])])
+    assert repeated.to_list() == [4, 3]
+    two_levels = pd.Series([1, 2], index=pd.MultiIndex.from_tuples([(0, None), (0, None)]))
+    assert SUM.combine([two_levels, two_levels]).to_list() == [6]
+
+
+def test_a_missing_number_stays_missing_in_every_kind_of_sum():
+    array = np.array([1.0, np.nan])
+    for kind in (np.asarray, pd.Series, lambda values: pd.DataFrame({"n": values})):
+        total = np.ravel(SUM.combine([kind(array), kind(array)]))
+        np.testing.assert_array_equal(total, [2.0, np.nan])
+
+
 def test_a_fold():
     fold = dasktc.Fold(set, lambda known, more: known | more, lambda sets: set().union(*sets))
     graph = prepared(oracle.wheel(9), partition="hash2d", parts=2)
@@ -427,6 +469,8 @@ def test_no_triangle():
         (lambda batch: {"n": 1} if batch["u"].sum() % 2 else 1, "a int and a dict|a dict and a int"),
         (lambda batch: np.array([1 << 62]), "a survey's sum reaches 4.61e[+]18"),
         (lambda batch: pd.DataFrame({str(batch["u"].sum()): [1]}), "returned frames with the columns"),
+        (lambda batch: pd.DataFrame({"1" if batch["u"][0] % 2 else 1: [1]}), "returned frames with the columns"),
+        (lambda batch: pd.Series([1, 2], index=["a", 1]), "an index of the types int and str"),
     ],
 )
 def test_refused_results(function, reason):
@@ -462,6 +506,10 @@ def test_refused_calls():
         graph.triangle_types(pd.Series(["x", "y", None, "x"]))
     with pytest.raises(InputError, match="of the types int and str"):
         graph.triangle_types({0: "x", 1: 1, 2: "x", 3: "x"})
+    with pytest.raises(InputError, match=r"row 1 of labels holds .* where a value is expected"):
+        graph.triangle_types({0: "x", 1: "\ud800", 2: "x", 3: "x"})
+    with pytest.raises(InputError, match=r"row 0 of `labels` holds \(0, 1\) where an id is expected"):
+        graph.triangle_types({(0, 1): "x"})
     with pytest.raises(InputError, match="neither a column's name, a Series by id nor a dict"):
         graph.triangle_types("group")
     graph.close()

@@ -288,9 +288,13 @@ def _copied(error: Any, traceback: Any) -> Any:
     """Copy a future's exception, with the worker's traceback.
 
     The original would keep all frames that it passes here, which hold this future and others of the run: the client
-    would never free them, nor what the run has on workers and disks.
+    would never free them, nor what the run has on workers and disks. An exception of a caller's function that cannot be
+    copied, because its class is made with other arguments, is raised itself.
     """
-    duplicate = copy.copy(error)
+    try:
+        duplicate = copy.copy(error)
+    except Exception:
+        duplicate = error
     duplicate.__cause__, duplicate.__suppress_context__ = error.__cause__, error.__suppress_context__
     return duplicate.with_traceback(traceback)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -225,7 +226,12 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     with streams.open_decompressed(url) as stream, readable(url, FILE):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-        column_kinds = {name: _kind(schema.field(name).type) for name in dict.fromkeys(_columns_of(schema))}
+        if twins := [name for name, count in Counter(schema.names).items() if count > 1]:
+            raise InputError(
+                f"{url} has {schema.names.count(twins[0])} columns {shown(twins[0])}: those of Parquet files are read "
+                "by name; write it again with different names"
+            )
+        column_kinds = {name: _kind(schema.field(name).type) for name in _columns_of(schema)}
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {plural(sum(rows), 'row')} where it says {metadata.num_rows:,}")

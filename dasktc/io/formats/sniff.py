@@ -32,7 +32,7 @@ from dasktc.io.evidence import (
 )
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import BLANKS, Dialect, split
-from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, proposed, weight_position
+from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, position, proposed, weight_position
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 from dasktc.wording import advice, option
@@ -149,6 +149,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
             refuse_wider(choice, fields, f"line {row.line} of {url}", repr(row.text[:40].strip()))
     if names:
         _refuse_names(url, reading, options)
+        for name in options.columns or ():
+            position(url, names, name)  # refuses a name of several columns
     is_mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
     if is_mixed:
         _judge_head(url, reading, choice)

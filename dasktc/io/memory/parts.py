@@ -84,7 +84,8 @@ class PartitionPart(NotingPart):
 
     `convert` means that the caller chose `ids`; otherwise the partition must already have that type. `weight` is the
     position of the column of weights, or with `surveyed` of any values, if there is one. With a `choice` the part notes
-    rows for its judgement; `begins` marks the first partition.
+    rows for its judgement; `begins` marks the first partition. `names` are the columns in the order of the collection,
+    which Dask does not ensure in its partitions; None for those without names, or with repeated ones.
     """
 
     upstream: Any
@@ -97,10 +98,13 @@ class PartitionPart(NotingPart):
     notes: Notes | None = None
     begins: bool = False
     surveyed: bool = False
+    names: tuple[Any, ...] | None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
         with readable(f"what {self.places[0].of} was computed to"):
+            if self.names is not None and tuple(upstream.columns) != self.names:
+                upstream = upstream[list(self.names)]
             if self.notes is not None and self.choice is not None:
                 note_frame(self.notes, upstream)
             return self._read(backend, getattr(upstream, "iloc", upstream))
@@ -116,7 +120,8 @@ class PartitionPart(NotingPart):
                 )
             ends.append(to_ids(column, self.ids, place))
         if self.weight is not None:
-            name = f"the values beside {self.places[0].of}"
+            name = f"column {shown(self.names[self.weight])}" if self.names is not None else "the column of values"
+            name = f"{name} beside {self.places[0].of}"
             weights = kept_values(rows[:, self.weight], name, 0, self.surveyed)
         return edge_frame(backend, ends[0], ends[1], weights)
 

@@ -124,12 +124,14 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     (i, j), reading, choice = choose_two("Dask DataFrame", labels, [*meta.dtypes], options, meta.index.names)
     ends = [(labels[place], meta.iloc[:, place]) for place in (i, j)]
     k = weight_position("the Dask DataFrame", labels, (i, j), options.weight)
+    names = None
     if meta.columns.is_unique:  # then only these columns are read, and those that are to be judged
         sample_places = [place for place in range(min(COLUMNS, len(labels))) if choice is not None]
         selection = [*dict.fromkeys([*sample_places, *(place for place in (i, j, k) if place is not None)])]
-        obj = obj[[meta.columns[place] for place in selection]]
+        names = tuple(meta.columns[place] for place in selection)
+        obj = obj[list(names)]
         i, j, k = selection.index(i), selection.index(j), None if k is None else selection.index(k)
-    fields = {"columns": (i, j), "weight": k, "choice": choice, "surveyed": options.surveyed}
+    fields = {"columns": (i, j), "weight": k, "choice": choice, "surveyed": options.surveyed, "names": names}
     source = _partitioned("Dask DataFrame", "partition", ends, obj.to_delayed(), options, **fields)
     return replace(source, weight=options.weight, reading=reading)
 

@@ -70,10 +70,10 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
-    kind : {"int", "float", "text", ""}
-        Empty where there are no values.
+    kind : {"int", "float", "infinite", "text", ""}
+        Empty where there are no values; "infinite" for floats with NaN or infinite ones among them.
     largest : int
-        The largest absolute value of integers.
+        The largest absolute value of integers, beside fractions of those of an untyped file.
     """
 
     kind: str
@@ -117,24 +117,37 @@ def facts_of(values: Any, untyped: bool) -> Facts:
     """Return the facts of values; texts of an untyped file are numbers if all of them are."""
     if not len(values):
         return Facts("", 0)
+    texts = values
     if untyped:
         values = _numbers(values)
     if values.dtype.kind == "i":
         return Facts("int", max(-int(values.min()), int(values.max())))
-    return Facts("float" if values.dtype.kind == "f" else "text", 0)
+    if values.dtype.kind == "f":
+        kind = "float" if np.isfinite(values).all() else "infinite"
+        return Facts(kind, _largest_integer(texts) if untyped else 0)
+    return Facts("text", 0)
+
+
+def _largest_integer(texts: Any) -> int:
+    """Return the largest absolute value of those texts of numbers that are integers of 16 or more digits, else 0."""
+    integers = texts[texts.str.fullmatch(" *[+-]?[0-9]{16,} *")]
+    return max((abs(int(text)) for text in integers), default=0)
 
 
 def _numbers(texts: Any) -> Any:
-    """Convert texts to integers, else to floats, if all of them are finite numbers."""
+    """Convert texts to integers, else to floats, if all of them are numbers, and not all of these NaN or infinite."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     column = pa.array(np.asarray(texts, dtype=object), pa.large_string())
+    if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():  # Arrow reads 0x10 as 16
+        return texts
     for kind in (pa.int64(), pa.float64()):
         try:
             numbers = column.cast(kind).to_numpy()
         except pa.ArrowInvalid:
             continue
-        if np.isfinite(numbers).all():
+        if np.isfinite(numbers).any() or not len(numbers):
             return numbers
     return texts
 
@@ -145,20 +158,22 @@ def typed(facts: list[Facts], untyped: bool, name: str) -> str:
     Raises
     ------
     InputError
-        Parts have numbers and text, or integers that float64 does not hold beside fractions.
+        Parts have numbers and text, NaN or infinite numbers, or integers that float64 does not hold beside fractions.
     """
     kinds = {fact.kind for fact in facts if fact.kind}
     if "text" in kinds:
         if kinds != {"text"} and not untyped:
             raise InputError(f"{name} has numbers in some rows and text in others: a column is of one type; convert it")
         return "int32"
+    if "infinite" in kinds:
+        raise InputError(f"{name} has NaN or infinite values beside numbers: fill them in, or drop such rows")
     largest = max((fact.largest for fact in facts), default=0)
     if kinds <= {"int"}:
         return "int64"
     if largest > EXACT:
         raise InputError(
-            f"{name} has fractions, and an integer of {largest:.4g}: float64 holds integers up to 2^53; shift or scale "
-            "them"
+            f"{name} has an integer of {largest:.4g} beside fractions, or beyond 64 bits: float64 holds integers up to "
+            "2^53; shift or scale them"
         )
     return "float64"
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dasktc
 from dasktc import generate
 from dasktc.errors import InputError
 from dasktc.io.memory import from_object
@@ -123,6 +124,18 @@ def test_only_the_id_columns_are_read_from_parquet(tmp_path):
     source = open_object(dd.read_parquet(tmp_path), columns=("src", "dst"))
     assert list(source.parts[0].upstream.compute(scheduler="sync").columns) == ["src", "dst"]
     assert pairs(source) == PAIRS
+
+
+def test_partitions_in_which_columns_stand_otherwise_are_read_by_name():
+    import dask.dataframe as dd
+
+    first = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "time": [5, 6]})
+    other = pd.DataFrame({"time": [7], "extra": [9], "dst": [0], "src": [2]})
+    parts = [dask.delayed(frame) for frame in (first, other)]
+    source = dd.from_delayed(parts, meta=first[:0], verify_meta=False)
+    assert pairs(open_object(source)) == [(0, 1), (1, 2), (2, 0)]
+    graph = dasktc.prepare(source, edge_columns=["time"], threads=1)
+    assert graph.survey(lambda b: b["time_uv"] + b["time_uw"] + b["time_vw"], ["time"]).tolist() == [18]
 
 
 def test_building_a_source_computes_nothing(inner, threads):

@@ -24,6 +24,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting import checkpoint
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import CountError, InputError
+from dasktc.questions import survey as surveys
 from dasktc.questions import triangle_types
 from dasktc.questions.sums import SUM
 from tests.support import oracle

@@ -22,6 +22,7 @@ from dasktc.questions import triangle_types
 from dasktc.questions.sums import SUM
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import tuned
 
 PLANS = [
     dict(),
@@ -67,9 +68,15 @@ def batches_of_3(monkeypatch):
     monkeypatch.setattr(surveys, "BATCH", 3)
 
 
-@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.sampled_from([1, 3, 1 << 16]))
-def test_every_triangle_comes_once(edges, plan, reorder, size):
-    with pytest.MonkeyPatch.context() as patch:
+@given(
+    oracle.multigraphs(),
+    st.sampled_from(PLANS),
+    st.sampled_from(REORDERS),
+    st.sampled_from([1, 3, 1 << 16]),
+    st.sampled_from([1, 3]),
+)
+def test_every_triangle_comes_once(edges, plan, reorder, size, shards):
+    with pytest.MonkeyPatch.context() as patch, tuned(least_shards=shards):
         patch.setattr(surveys, "BATCH", size)
         graph = prepared(edges, reorder=reorder, **plan)
         assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
@@ -100,9 +107,10 @@ def test_a_batch_goes_on_within_a_row():
     assert len(set(zip(uv.tolist(), vw.tolist(), strict=True))) == len(row) == 30 * 29 * 28 // 6
 
 
-@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.data())
-def test_triangle_types(edges, plan, reorder, data):
-    graph = prepared(edges, reorder=reorder, **plan)
+@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.data(), st.sampled_from([1, 3]))
+def test_triangle_types(edges, plan, reorder, data, shards):
+    with tuned(least_shards=shards):
+        graph = prepared(edges, reorder=reorder, **plan)
     vertices = sorted({vertex for edge in oracle.clean(edges) for vertex in edge})
     drawn = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(vertices), max_size=len(vertices)))
     labels = dict(zip(vertices, drawn, strict=True))

@@ -110,7 +110,6 @@ QUESTIONS = [
 SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
 WHOLE = "weights, directions and columns of edges need vectors of all vertices"
-VECTORS = "needs vectors of all vertices in every task"
 WITH_COLUMNS = [question.call for question in QUESTIONS if question.keeps]
 REFUSED = {
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
@@ -120,8 +119,6 @@ REFUSED = {
     ("motifs()", "vertices in shards"): SHARDS,
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
-    ("survey()", "vertices in shards"): VECTORS,
-    ("triangle_types()", "vertices in shards"): VECTORS,
     **{(call, "vertices in shards"): WHOLE for call in WITH_COLUMNS},
 }
 """Why a question is refused, in the words of the error, by call and place."""

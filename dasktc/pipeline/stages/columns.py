@@ -24,7 +24,7 @@ from dasktc.wording import plural
 
 __all__ = [
     "REPEATS", "Column", "Columns", "Deal", "Facts", "Repeats", "ascending", "candidates", "categories_of", "chunks_of",
-    "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined", "keys_between", "lost_rows", "placed",
+    "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined", "keys_between", "lost_rows",
     "places_among", "read_values", "typed", "values_of_block",
 ]  # fmt: skip
 
@@ -48,8 +48,8 @@ class Column:
         Of the arrays: int64, float64, or int32 for codes.
     categories : tuple of str or None
         What the codes 0, 1, ... stand for, ascending; None: the values are numbers.
-    values : handle of array, or dict of (i, j) to handle of array
-        Of vertices: one array by the ids of the blocks. Of edges: one for each block, in the order of its columns.
+    values : Sharded, or dict of (i, j) to handle of array
+        Of vertices: a vector by the ids of the blocks. Of edges: an array for each block, in the order of its columns.
     """
 
     dtype: str
@@ -166,25 +166,6 @@ def typed(facts: list[Facts], untyped: bool, name: str) -> str:
 def distinct_texts(frame: Frame) -> list[str]:
     """Return the distinct values of a frame of text."""
     return list(map(str, frame["weight"].unique()))
-
-
-# vertices
-
-
-def placed(values: Array, dense: Array, order: Array) -> Array:
-    """Reorder values to the ids of the blocks.
-
-    Parameters
-    ----------
-    values : array, shape (V,)
-    dense : array of int64, shape (V,)
-        The dense id of each value.
-    order : array of integers, shape (V,)
-        The dense id of each id of the blocks.
-    """
-    dense_values = np.empty_like(values)
-    dense_values[dense] = values
-    return dense_values.take(order)
 
 
 # edges

@@ -26,6 +26,7 @@ from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.columns import Place, settle, to_ids
 from dasktc.pipeline.planes import Answers
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.registry import check_choice
 from dasktc.wording import plural
 
@@ -50,7 +51,6 @@ __all__ = [
     "labelled",
     "numbered",
     "on_device_where_counted",
-    "places_among",
     "rows_of_partition",
     "spread",
     "text_of_labels",
@@ -405,20 +405,6 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
     shard_ids = part.external(np.arange(part.size)) if hasattr(part, "external") else on_host(part)
     places = places_among(shard_ids, ids)
     return np.where(places < 0, places, places + first)
-
-
-def places_among(sorted_ids: Any, ids: Any) -> Array:
-    """Return the positions of ids among ascending ones; -1 for ids that are missing."""
-    if isinstance(sorted_ids, np.ndarray):
-        if not len(sorted_ids):
-            return np.full(len(ids), -1, np.int64)
-        places = sorted_ids.searchsorted(ids).clip(max=len(sorted_ids) - 1)
-        return np.where(sorted_ids[places] == ids, places, -1).astype(np.int64)
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = pc.cast(pa.array(ids), sorted_ids.type)
-    return pc.fill_null(pc.index_in(values, value_set=sorted_ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def unknown(name: str, example: Any, count: int, noun: str) -> InputError:

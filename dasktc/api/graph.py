@@ -953,7 +953,7 @@ class Graph(Summarised):
         1.0
         """
         if weight is not None or self.is_directed():
-            return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
+            return weighted_clustering.average_clustering(self._context, weight)
         return measures.average_clustering(self._context)
 
     @said_in_one_line

@@ -42,6 +42,7 @@ from dasktc.answers.frames import (
     unknown,
 )
 from dasktc.answers.vertex_counts import known_edges
+from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
@@ -204,14 +205,10 @@ def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, An
     """Return a number for every edge by place, their sum if it is known, and how they become the measure."""
     measure = MEASURES[name]
     if measure.weight is not None:
-        return _weighted_supports(graph, measure.weight), None, EdgeMeasure(_from_bits, "float64", real=True)
+        return _weighted_supports(graph, measure.weight), None, EdgeMeasure(reals_of_bits, "float64", real=True)
     supports, count = known_edges(graph)
     edge_measure = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
     return supports, 3 * count, edge_measure
-
-
-def _from_bits(numbers: Array, *_: Array) -> Array:
-    return numbers.view("float64")
 
 
 def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array]) -> dict[Block, Any]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from dasktc.answers.frames import column, places_among
+from dasktc.answers.frames import column
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap, check_size
@@ -42,6 +42,7 @@ from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from dasktc.pipeline.stages.orient import inverse, wedges_of
+from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS

@@ -79,10 +79,12 @@ def seen(graph, names):
     st.sampled_from(REORDERS),
     st.sampled_from(["first", "min", "max"]),
     st.sampled_from([1, 2]),
+    st.sampled_from([1, 3]),
 )
-def test_any_multigraph(frame, plan, reorder, repeats, threads):
+def test_any_multigraph(frame, plan, reorder, repeats, threads, shards):
     names = ["time", "kind"]
-    graph = prepared(frame, dict.fromkeys(names, repeats), reorder=reorder, threads=threads, **plan)
+    with tuned(least_shards=shards):
+        graph = prepared(frame, dict.fromkeys(names, repeats), reorder=reorder, threads=threads, **plan)
     categories = graph.columns["kind"]
     kinds = sorted(set(frame["kind"][frame["src"] != frame["dst"]]))
     assert categories == (tuple(kinds) if kinds else "int64")

@@ -109,8 +109,6 @@ QUESTIONS = [
 ]
 SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
-WHOLE = "weights, directions and columns of edges need vectors of all vertices"
-WITH_COLUMNS = [question.call for question in QUESTIONS if question.keeps]
 REFUSED = {
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
     ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
@@ -119,7 +117,6 @@ REFUSED = {
     ("motifs()", "vertices in shards"): SHARDS,
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
-    **{(call, "vertices in shards"): WHOLE for call in WITH_COLUMNS},
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

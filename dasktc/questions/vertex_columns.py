@@ -48,17 +48,17 @@ def by_side(graph: CountingContext, stage: str, vector: Sharded) -> dict[int, An
         if isinstance(numbering, tuple)
     }
     listed = [side for side in numberings if side not in spans]
-    pieces = dict(zip(spans, gather_spans(graph.executor, stage, vector, list(spans.values())), strict=True))
-    pieces |= zip(
+    entries = dict(zip(spans, gather_spans(graph.executor, stage, vector, list(spans.values())), strict=True))
+    entries |= zip(
         listed, gather_entries(graph.executor, stage, vector, [numberings[side] for side in listed]), strict=True
     )
     submit = graph.answers.submit_replicated if plan.scheme.replicated else graph.executor.submit
-    return {side: submit(stage, _joined, pieces[side], graph.executor.backend) for side in numberings}
+    return {side: submit(stage, _joined, entries[side], graph.executor.backend) for side in numberings}
 
 
-def _joined(pieces: list[Array], backend: Backend) -> Array:
-    """Join the entries of a side in memory of their own, unless one piece has all of a vector."""
-    return backend.array.ascontiguousarray(pieces[0]) if len(pieces) == 1 else backend.array.concatenate(pieces)
+def _joined(entries: list[Array], backend: Backend) -> Array:
+    """Join the entries of a side to an array, which is that of the vector where the side has all of it."""
+    return backend.array.ascontiguousarray(entries[0]) if len(entries) == 1 else backend.array.concatenate(entries)
 
 
 def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:

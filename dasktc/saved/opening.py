@@ -432,9 +432,8 @@ def _open_attributes(
             directions[place] = executor.submit("open", _directions, folder, block.directions, executor.backend)
     if record.neighbours is not None:
         outward, inward = prepared.graph.out_degree, prepared.graph.in_degree
-        files = [_Files(folder, record.neighbours[way::3]) for way in range(3)]
         calls = [
-            (files, *span, prepared.plan.vertices, *degrees)
+            (folder, record.neighbours, *span, prepared.plan.vertices, *degrees)
             for span, *degrees in zip(pairwise(outward.starts), outward.parts, inward.parts, strict=True)
         ]
         neighbours = Sharded(outward.starts, starmap(executor, "open", _neighbours, calls))
@@ -449,10 +448,13 @@ def _directions(folder: str, stored: StoredArray[Any], backend: Backend) -> Arra
     return array
 
 
-def _neighbours(files: list[_Files], first: int, end: int, vertices: int, *degrees: Array) -> Array:
-    neighbours = np.stack([_vector(column, first, end, CPU, "int64") for column in files])
+def _neighbours(
+    folder: str, arrays: list[StoredArray[Any]], first: int, end: int, vertices: int, *degrees: Array
+) -> Array:
+    ways, url = [_Files(folder, arrays[way::3]) for way in range(3)], joined(folder, arrays[0].file)
+    neighbours = np.stack([_vector(files, first, end, CPU, "int64") for files in ways])
     if end > first and not 0 <= neighbours.min() <= neighbours.max() < vertices:
-        raise files[0].damaged(files[0].shards[0], f"a vertex of {vertices:,} has not so many neighbours")
+        raise damaged(url, f"a vertex of {vertices:,} has not so many neighbours")
     if not np.array_equal(neighbours.sum(axis=0), sum(on_host(vector).astype("int64") for vector in degrees)):
-        raise files[0].damaged(files[0].shards[0], "its numbers of neighbours are not the degrees")
+        raise damaged(url, "its numbers of neighbours are not the degrees")
     return neighbours

@@ -16,7 +16,8 @@ from dasktc.pipeline.stages.ids import distinct_texts, places_of_integers, place
 from dasktc.wording import plural
 
 __all__ = [
-    "block_ids_of_shard", "first_id", "own_ids", "places_among", "positions", "with_ends_of_map", "with_own_ends",
+    "ascending_ids", "block_ids_of_shard", "first_id", "own_ids", "places_among", "positions", "with_ends_of_map",
+    "with_own_ends",
 ]  # fmt: skip
 
 Array = Any
@@ -44,6 +45,20 @@ def own_ids(frame: Frame, ids: Ids) -> list[Any]:
 def first_id(ids: Any) -> Any:
     """The first id of a shard, as a Python object."""
     return ids[:1].tolist()[0]
+
+
+def ascending_ids(ids: Any) -> tuple[Any, Array]:
+    """Ids in ascending order, text as an Arrow array, and the position that each had."""
+    if isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
+        order = ids.argsort(kind="stable")
+        return ids.take(order), order
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pa.array(ids, pa.large_string())
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    order = pc.sort_indices(column)
+    return column.take(order), order.to_numpy()
 
 
 def positions(part: Array, first: int, backend: Backend) -> Array:

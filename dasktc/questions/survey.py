@@ -50,6 +50,7 @@ __all__ = [
     "memory_beside",
     "on_device",
     "over_tasks",
+    "sides_of_ends",
     "survey",
 ]
 
@@ -316,7 +317,7 @@ def over_tasks(
             visitor,
             len(vertices),
             *(blocks[place] for place in job.triple.places),
-            *(entries[side] for entries in sides for side in _sides_of_ends(plan, job)),
+            *(entries[side] for entries in sides for side in sides_of_ends(plan, job)),
             *(column.values[place] for column in edges for place in job.triple.places),
         )
         for job in work
@@ -331,7 +332,7 @@ def over_tasks(
     graph.counted.agree(sum(record.count.triangles for record in records))
 
 
-def _sides_of_ends(plan: Plan, job: Job) -> tuple[int, int, int]:
+def sides_of_ends(plan: Plan, job: Job) -> tuple[int, int, int]:
     """Return the sides of the blocks that a job's vertices u, v and w are on."""
     index, table, _ = (plan.scheme.sides(plan.parts, place) for place in job.triple.places)
     return index[0], index[1], table[1]

@@ -107,14 +107,9 @@ QUESTIONS = [
     Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), ("directed",)),
     Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
 ]
-SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
 REFUSED = {
     ("update()", "vertices in shards"): "updates of vertices in shards are not built",
-    ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
-    ("similarity([(0, 5)])", "vertices in shards"): SHARDS,
-    ("similarity(top=3)", "vertices in shards"): SHARDS,
-    ("motifs()", "vertices in shards"): SHARDS,
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
 }

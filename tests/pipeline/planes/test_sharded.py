@@ -42,8 +42,9 @@ from dasktc.pipeline.stages.attributes import ReadPart
 from dasktc.pipeline.stages.columns import Columns
 from dasktc.pipeline.stages.shards import integers
 from dasktc.planning.schemes import BY_REMAINDER
-from dasktc.questions import weighted_clustering
+from dasktc.questions import similarity, weighted_clustering
 from dasktc.questions.signed_triangles import signed_triangles
+from dasktc.questions.similarity import MEASURES
 from dasktc.questions.survey import survey
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.triangle_types import triangle_types
@@ -311,6 +312,10 @@ QUESTIONS = {
     "signed triangles": lambda context: signed_triangles(context, "w")["balanced"],
     "weighted clustering": lambda context: weighted_clustering.average_clustering(context, "w"),
     "triad census": lambda context: triad_census(context)["012"],
+    "weighted supports": lambda context: len(similarity._weighted_supports(context, MEASURES["adamic_adar"].weight)),
+    "given pairs": lambda context: similarity.similarity(
+        context, [(0, 0), (7, 7)], "resource_allocation"
+    ).resource_allocation.sum(),
 }
 
 

@@ -584,8 +584,7 @@ class Graph(Summarised):
         ------
         InputError
             As `edge_support`. Or a vertex of `pairs` is not in the graph; their neighbours do not fit one worker; the
-            wedges of `top` exceed the bound; a GPU counts, with `top`; or the vertices did not fit one process, except
-            for the first five measures of every edge. The errors have the figures.
+            wedges of `top` exceed the bound; or a GPU counts, with `top`. The errors have the figures.
         CountError
             A check failed: there is no result.
 
@@ -1508,7 +1507,7 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            As `cliques`; the neighbours of all vertices do not fit a worker; or the vertices did not fit one process.
+            As `cliques`; or the neighbours of all vertices do not fit a worker.
         CountError
             A check failed: there is no result.
 

@@ -137,8 +137,8 @@ def _added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
 def _cycles(graph: CountingContext) -> int:
     """Count the cycles of four vertices, on the CPU of every worker, over ids by descending degree."""
     executor, oriented_graph, splits = graph.executor, graph.prepared.graph, SPLITS * len(graph.executor.worker_threads)
-    calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
-    degrees = Sharded(oriented_graph.order.starts, starmap(executor, STAGE, degrees_of, calls))
+    halves = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
+    degrees = Sharded(oriented_graph.order.starts, starmap(executor, STAGE, degrees_of, halves))
     lists = adjacency(graph, None, 2 * graph.edges, ranks(executor, STAGE, degrees))
     calls = [(lists, split, splits) for split in range(splits)]
     return sum(executor.gather(starmap(executor, STAGE, _cycles_of_share, calls)))

@@ -22,7 +22,10 @@ from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, ve
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.pipeline.stages.shards import localised
 
-__all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "in_shards", "list_frame", "shares_of", "values_in_shards"]
+__all__ = [
+    "SHIFT", "at_ends", "edges_by_dense_id", "frames_of_edges", "frames_of_pairs", "in_shards", "list_frame",
+    "shares_of", "values_in_shards",
+]  # fmt: skip
 
 Array = Any
 SHIFT = 32
@@ -147,6 +150,32 @@ def frames_of_edges(
     return executor.map("edges", _edges, calls, name, library, function)
 
 
+def at_ends(
+    executor: Executor, parts: list[Any], vector: Sharded, function: Callable[[Array, Array, Array], Any]
+) -> list[Any]:
+    """Call `function(numbers, of_u, of_v)` for parts of edges, keys over dense ids above numbers; empties the list.
+
+    It is given the entries of `vector`, by dense id, at both ends of the edges.
+    """
+    if len(vector.parts) == 1:
+        return executor.map("edges", _at_ends_of_whole, parts, vector.whole, function)
+    executor, [vector] = vectors_on_host(executor, "edges", vector)
+    ids, local_edges = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
+    calls = zipped(local_edges, gather_entries(executor, "edges", vector, ids))
+    return executor.map("edges", _at_ends, calls, function)
+
+
+def _at_ends_of_whole(part: Array, vector: Array, function: Callable[[Array, Array, Array], Any]) -> Any:
+    keys, numbers = part[0], part[1]
+    entries = on_host(vector) if isinstance(keys, np.ndarray) else vector
+    return function(numbers, *(entries.take(ends) for ends in unpack(keys, SHIFT)))
+
+
+def _at_ends(parts: list[Any], function: Callable[[Array, Array, Array], Any]) -> Any:
+    (local_keys, numbers), entries = parts
+    return _at_ends_of_whole([local_keys, numbers], np.concatenate(entries), function)
+
+
 def _with_own(part: Array) -> list[Array]:
     keys, support = part
     positions = keys.argsort()
@@ -164,15 +193,45 @@ def _renamed(parts: list[Any], is_oriented: bool) -> Array:
 
 def _edges(parts: list[Any], name: str | None, library: Any, function: Any) -> Any:
     (local_keys, numbers), ids, first, *entries = parts
-    names = _together(ids)
     if function is not None:
         vector = np.concatenate(entries[0]) if entries else None
         ends = unpack(local_keys, SHIFT)
         numbers = function(numbers, *(None if vector is None else vector.take(end) for end in ends))
-    src, dst = (names.take(end) for end in unpack(local_keys, SHIFT))
+    columns = {} if name is None else {name: numbers}
+    return _named_frame(unpack(local_keys, SHIFT), ids, columns, library, first)
+
+
+def frames_of_pairs(
+    executor: Executor, parts: list[Any], ids: Sharded, name: str, firsts: list[int], library: Any
+) -> list[Any]:
+    """Make frames of pairs by the caller's ids, from lists of their first and second dense ids and their values.
+
+    Rows keep their order; `firsts` has the number of the first row of each frame. The list of parts is emptied.
+    """
+    executor, [ids] = vectors_on_host(executor, "pairs", ids)
+    dense, pairs = executor.transpose("pairs", executor.map("pairs", _with_places, parts), 2)
+    calls = zipped(pairs, gather_entries(executor, "pairs", ids, dense), list(firsts))
+    return executor.map("pairs", _frame_of_pairs, calls, name, library)
+
+
+def _with_places(part: list[Array]) -> list[Any]:
+    src, dst, values = part
+    dense, places = _places_of(np.stack([src, dst]))
+    return [dense, [places, values]]
+
+
+def _frame_of_pairs(parts: list[Any], name: str, library: Any) -> Any:
+    (places, values), ids, first = parts
+    return _named_frame(places, ids, {name: values}, library, first)
+
+
+def _named_frame(ends: Any, ids: list[Any], columns: dict[str, Array], library: Any, first: int) -> Any:
+    """Make a frame of edges from positions of both ends among ids, which come in parts, and of other columns."""
+    names = _together(ids)
+    src, dst = (names.take(end) for end in ends)
     if library == "pandas":
         src, dst = column(src), column(dst)
-    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: numbers}), library, first)
+    return frame_of({"src": src, "dst": dst} | columns, library, first)
 
 
 def _together(parts: list[Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -21,11 +21,14 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import unchanged
+from dasktc.executors.base import CPU, starmap, unchanged
 from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.columns import Place, settle, to_ids
 from dasktc.pipeline.planes import Answers
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.stages.ids import texts
+from dasktc.pipeline.stages.row_ids import ascending_ids, first_id, places_among
+from dasktc.pipeline.stages.shards import integers
 from dasktc.registry import check_choice
 from dasktc.wording import plural
 
@@ -50,7 +53,6 @@ __all__ = [
     "labelled",
     "numbered",
     "on_device_where_counted",
-    "places_among",
     "rows_of_partition",
     "spread",
     "text_of_labels",
@@ -382,8 +384,21 @@ def id_shards(graph: CountingContext) -> Sharded:
 
 def dense_ids(graph: CountingContext, ids: Any) -> Array:
     """Return the dense id of each id from `given_ids`, int64 on the host; -1 for ids that are not in the graph."""
-    places = graph.executor.gather(id_shards(graph).map(graph.executor, "ids", _dense_of_shard, ids))
-    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *places])
+    executor, shards = graph.executor, id_shards(graph)
+    parts = [
+        (part, first) for part, (first, end) in zip(shards.parts, pairwise(shards.starts), strict=True) if first < end
+    ]
+    dense = np.full(len(ids), -1, np.int64)
+    lists, places = [ids], slice(None)
+    if len(parts) > 1:  # each shard is asked for the ids that it may have
+        operations = texts(CPU) if graph.prepared.source.ids == "text" else integers(CPU)
+        sorted_ids, places = ascending_ids(ids)
+        firsts = executor.gather([executor.submit("ids", first_id, part) for part, _ in parts[1:]])
+        lists = operations.cut(sorted_ids, firsts)
+    calls = [(*part, part_ids) for part, part_ids in zip(parts, lists, strict=False)]
+    if calls:
+        dense[places] = np.concatenate(executor.gather(starmap(executor, "ids", _dense_of_shard, calls)))
+    return dense
 
 
 def external_ids(graph: CountingContext, dense: Array) -> Any:
@@ -407,20 +422,6 @@ def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
     shard_ids = part.external(np.arange(part.size)) if hasattr(part, "external") else on_host(part)
     places = places_among(shard_ids, ids)
     return np.where(places < 0, places, places + first)
-
-
-def places_among(sorted_ids: Any, ids: Any) -> Array:
-    """Return the positions of ids among ascending ones; -1 for ids that are missing."""
-    if isinstance(sorted_ids, np.ndarray):
-        if not len(sorted_ids):
-            return np.full(len(ids), -1, np.int64)
-        places = sorted_ids.searchsorted(ids).clip(max=len(sorted_ids) - 1)
-        return np.where(sorted_ids[places] == ids, places, -1).astype(np.int64)
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = pc.cast(pa.array(ids), sorted_ids.type)
-    return pc.fill_null(pc.index_in(values, value_set=sorted_ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def unknown(name: str, example: Any, count: int, noun: str) -> InputError:

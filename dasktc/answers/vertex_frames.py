@@ -37,7 +37,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.shards import even
 from dasktc.wording import advice
 
-__all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
+__all__ = ["Columns", "reals", "reals_of_bits", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
 
 Array = Any
 Columns = dict[str, Callable[..., Array]]
@@ -47,6 +47,11 @@ Columns = dict[str, Callable[..., Array]]
 def reals(values: Array) -> Array:
     """Return the numbers as float64."""
     return values.astype("float64", copy=False)
+
+
+def reals_of_bits(bits: Array, *_: Array) -> Array:
+    """Return the float64 that have these bits, int64."""
+    return bits.view("float64")
 
 
 def vertex_answer(

@@ -590,8 +590,7 @@ class Graph(Summarised):
         ------
         InputError
             As `edge_support`. Or a vertex of `pairs` is not in the graph; their neighbours do not fit one worker; the
-            wedges of `top` exceed the bound; a GPU counts, with `top`; or the vertices did not fit one process, except
-            for the first five measures of every edge. The errors have the figures.
+            wedges of `top` exceed the bound; or a GPU counts, with `top`. The errors have the figures.
         CountError
             A check failed: there is no result.
 
@@ -959,7 +958,7 @@ class Graph(Summarised):
         1.0
         """
         if weight is not None or self.is_directed():
-            return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
+            return weighted_clustering.average_clustering(self._context, weight)
         return measures.average_clustering(self._context)
 
     @said_in_one_line
@@ -1551,7 +1550,7 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            As `cliques`; the neighbours of all vertices do not fit a worker; or the vertices did not fit one process.
+            As `cliques`; or the neighbours of all vertices do not fit a worker.
         CountError
             A check failed: there is no result.
 

@@ -14,19 +14,20 @@ from dasktc.backends.select import get_backend
 __all__ = ["DEVICE_BYTES", "weighted_support"]
 
 Array = Any
+Corners = tuple[Array, Array, Array]
 SHIFT = 32
 DEVICE_BYTES = 40
 """Bytes an edge of a block beside it on a device: its key, its place's sum, and what makes them."""
 
 
-def weighted_support(task: BlockTask, weights: Array, backend: str, kernel: str) -> tuple[list[Array], int, int]:
+def weighted_support(task: BlockTask, weights: Corners, backend: str, kernel: str) -> tuple[list[Array], int, int]:
     """Add up, for each edge, the weights of the vertices opposite to it in a task's triangles.
 
     Parameters
     ----------
     task : BlockTask
-    weights : array of float64
-        Of every vertex, by its id in the blocks.
+    weights : three arrays of float64
+        Of the rows of the index, of its columns, and of the columns of the table.
     backend : str
     kernel : str
         Kernel that counts the triangles before a device lists them.
@@ -42,22 +43,11 @@ def weighted_support(task: BlockTask, weights: Array, backend: str, kernel: str)
     if get_backend(backend).on_device:
         return _of_list(task, weights, backend, kernel)
     from dasktc.backends.cpu import weighted_support  # loads Numba: only when needed
-    from dasktc.backends.cpu.intersect import columns_end
 
-    ends = (task.index.row_ids, task.index.rows), (task.stream.row_ids, task.stream.rows)
-    thirds = task.table.column_ids, columns_end(task)
-    corners = [_weights_of(ids_of, size, weights, backend) for ids_of, size in (*ends, thirds)]
-    return weighted_support.support(task, (corners[0], corners[1], corners[2]))
+    return weighted_support.support(task, weights)
 
 
-def _weights_of(ids_of: Any, size: int, weights: Array, backend: str) -> Array:
-    """Weights of the rows, or of the columns, of a block, which may have one more row, without edges."""
-    xp = get_backend(backend).array
-    ids = ids_of(xp.arange(size))
-    return weights.take(xp.minimum(ids, len(weights) - 1)) if len(weights) else xp.zeros(size)
-
-
-def _of_list(task: BlockTask, weights: Array, name: str, kernel: str) -> tuple[list[Array], int, int]:
+def _of_list(task: BlockTask, weights: Corners, name: str, kernel: str) -> tuple[list[Array], int, int]:
     backend, blocks = get_backend(name), (task.index, task.table, task.stream)
     xp = backend.array
     _, triangles, wedges = backend.support(task, kernel)
@@ -66,11 +56,11 @@ def _of_list(task: BlockTask, weights: Array, name: str, kernel: str) -> tuple[l
         corners = backend.listing(task, triangles).astype("int64")
         u, v, w = (xp.ascontiguousarray(corners[:, corner]) for corner in range(3))
         del corners
-        ids = task.index.row_ids(u), task.index.column_ids(v), task.table.column_ids(w)
-        edges = (task.index, u, v, ids[2]), (task.table, u, w, ids[1]), (task.stream, v, w, ids[0])
+        of_u, of_v, of_w = (of_ends.take(ends) for of_ends, ends in zip(weights, (u, v, w), strict=True))
+        edges = (task.index, u, v, of_w), (task.table, u, w, of_v), (task.stream, v, w, of_u)
         for block, rows, columns, opposite in edges:
             places = _places(block, rows << SHIFT | columns, name)
-            sums[id(block)] += xp.bincount(places, weights=weights.take(opposite), minlength=block.edges)
+            sums[id(block)] += xp.bincount(places, weights=opposite, minlength=block.edges)
     return [sums[id(block)] for block in blocks], triangles, wedges
 
 

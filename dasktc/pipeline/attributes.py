@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError, shown
+from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, starmap
 from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
@@ -21,8 +22,8 @@ from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
 from dasktc.options import AttributeOptions, format_size
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
-from dasktc.pipeline.columns import ids_on_host, over_blocks, read_rows, refuse_lost_rows
-from dasktc.pipeline.planes import answers_of
+from dasktc.pipeline.columns import names_of, over_blocks, read_rows, refuse_lost_rows
+from dasktc.pipeline.planes import Sharded, answers_of
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages import attributes
 from dasktc.pipeline.stages.orient import total
@@ -70,8 +71,8 @@ def edge_attributes(
     Raises
     ------
     InputError
-        Rows give one edge different weights, and no option says how to combine them; the loops do not fit the memory;
-        or vertices are in shards.
+        Rows give one edge different weights, and no option says how to combine them; or the loops do not fit the
+        memory.
     CountError
         The source has changed since it was prepared.
     """
@@ -82,7 +83,8 @@ def edge_attributes(
     arcs, facts = over_blocks(executor, prepared, blocks, frames, values, _arcs_and_facts, options)
     clashes = [fact.clash for fact in facts if fact.clash is not None]
     if clashes:
-        raise _differing_weights(executor, prepared, min(clashes, key=lambda clash: (max(clash[:2]), min(clash[:2]))))
+        *ends, one, other = min(clashes, key=lambda clash: (max(clash[:2]), min(clash[:2])))
+        raise attributes.differing_weights(names_of(executor, prepared, ends), one, other)
     refuse_lost_rows(prepared, sum(fact.rows for fact in facts))
     largest = max([loops, *(fact.largest for fact in facts)]) if is_weighted else 1.0
     if np.isneginf(largest):  # nothing has a weight
@@ -95,7 +97,7 @@ def edge_attributes(
         directions = executor.map(STAGE, attributes.directions_of, [arcs[place] for place in places])
         neighbours = _neighbours(executor, prepared, blocks, dict(zip(places, directions, strict=True)))
     arcs.clear()
-    executor.wait([*roots, *directions, *([neighbours] if options.directed else [])])
+    executor.wait([*roots, *directions, *([] if neighbours is None else neighbours.parts)])
     return attributes.EdgeAttributes(
         options.weight,
         options.directed,
@@ -121,28 +123,20 @@ def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], opt
     return float(largest)
 
 
-def _differing_weights(executor: Executor, prepared: Prepared, clash: tuple[int, int, float, float]) -> InputError:
-    source, target, *weights = clash
-    call = _caller_ids, *ids_on_host(executor, prepared), [source, target]
-    (ends,) = executor.gather([executor.submit(STAGE, *call)])
-    if prepared.source.labels is not None:
-        ends = prepared.source.labels.of(ends)
-    return attributes.differing_weights(" and ".join(map(shown, ends)), *weights)
-
-
-def _caller_ids(vertices: Any, order: Any, ids: list[int]) -> list[Any]:
-    return list(vertices.external(np.sort(order[ids])).tolist())
-
-
-def _neighbours(executor: Executor, prepared: Prepared, blocks: Blocks, directions: dict[Any, Any]) -> Any:
-    """Count each vertex's neighbours by direction, in the blocks that have every edge once; return a handle."""
-    partition, plan, sizes = prepared.partition, prepared.plan, prepared.sizes
+def _neighbours(executor: Executor, prepared: Prepared, blocks: Blocks, directions: dict[Any, Any]) -> Sharded:
+    """Count each vertex's neighbours by direction, in the blocks that have every edge once."""
+    partition, plan, sizes, starts = prepared.partition, prepared.plan, prepared.sizes, prepared.graph.order.starts
     width = partition.layout.families[0].parts if isinstance(partition, GridPartition) else 1  # (p, 0) has local rows
-    inputs = []
+    shares = []
     for place in sorted(blocks):
         if place[1] < width:
-            call = attributes.neighbours_of_block, blocks[place], directions[place], int(sizes.columns[place])
             numberings = [partition.numbering(side) for side in plan.scheme.sides(plan.parts, place)]
-            inputs.append([executor.submit(STAGE, *call), int(sizes.rows[place]), *numberings])
-    fold = Fold(partial(attributes.no_neighbours, plan.vertices), attributes.add_neighbours, total)
-    return executor.fold(STAGE, fold, inputs)
+            counted = blocks[place], directions[place], int(sizes.columns[place])
+            shares.append(executor.submit(STAGE, attributes.neighbours_of_block, *counted, *numberings, starts))
+    parts = []
+    for shard_shares, (first, end) in zip(
+        executor.transpose(STAGE, shares, len(starts) - 1), pairwise(starts), strict=True
+    ):
+        fold = Fold(partial(attributes.no_neighbours, end - first), attributes.add_neighbours, total)
+        parts.append(executor.fold(STAGE, fold, shard_shares))
+    return Sharded(starts, parts)

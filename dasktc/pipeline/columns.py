@@ -8,7 +8,7 @@ Within `--memory` parts are read in chunks, and the rows of a block come in rang
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -17,16 +17,17 @@ from typing import Any
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import CPU, Executor
+from dasktc.executors.base import Executor
 from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.source import Source
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes import choose as choose_plane
-from dasktc.pipeline.planes.vectors import map_on_host
+from dasktc.pipeline.planes.block_ids import BlockIds, block_ids
 from dasktc.pipeline.prepare import Prepared
 from dasktc.pipeline.stages.columns import (
+    REPEATS,
     Column,
     Deal,
     Repeats,
@@ -40,11 +41,10 @@ from dasktc.pipeline.stages.columns import (
     values_of_block,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
-from dasktc.pipeline.stages.orient import inverse
 from dasktc.planning.grid import Axis
-from dasktc.wording import advice, option, plural
+from dasktc.wording import option, plural
 
-__all__ = ["edge_column", "ids_on_host", "over_blocks", "read_rows", "refuse_lost_rows", "refuse_shards"]
+__all__ = ["edge_column", "names_of", "over_blocks", "read_rows", "refuse_lost_rows"]
 
 STAGE = "columns"
 
@@ -68,8 +68,7 @@ def edge_column(
     Raises
     ------
     InputError
-        A row has no value; values are of several types; rows give an edge different values; text is to be summed; or
-        vertices are in shards.
+        A row has no value; values are of several types; rows give an edge different values; or text is to be summed.
     CountError
         The source has changed since it was prepared.
     """
@@ -85,8 +84,13 @@ def edge_column(
         categories = categories_of(text for part_texts in texts for text in part_texts)
     values = partial(encoded, dtype=dtype, categories=categories)
     function = partial(_values_and_rows, dtype=dtype, repeats=repeats, name=name)
-    handles, rows = over_blocks(executor, prepared, blocks, frames, values, function, *ids_on_host(executor, prepared))
-    refuse_lost_rows(prepared, sum(rows))
+    handles, block_facts = over_blocks(executor, prepared, blocks, frames, values, function)
+    for ends in sorted(fact.clash for fact in block_facts if fact.clash is not None)[:1]:
+        raise InputError(
+            f"rows give the edge between {names_of(executor, prepared, ends)} different values of {name}: which is "
+            f"meant is unclear; pass edge_columns={{{name!r}: {' | '.join(map(repr, REPEATS))}}}"
+        )
+    refuse_lost_rows(prepared, sum(fact.rows for fact in block_facts))
     return Column(dtype, categories, handles)
 
 
@@ -107,28 +111,13 @@ def read_rows(
     Returns
     -------
     frames, facts : list of handles
-
-    Raises
-    ------
-    InputError
-        Vertices are in shards.
     """
-    refuse_shards(prepared)
     memory, tuning = answers_of(executor).frame_bytes, choose_plane(executor, prepared.options).tuning
     most = None if memory is None else max(1, memory // (tuning.row_bytes[source.ids] + tuning.dealt_bytes))
     upstream = upstream_of(executor, source.parts)
     calls = [(part, value, most, *args) for part, value in zip(source.parts, upstream, strict=True)]
     results = executor.stream("read-columns", function, calls)
     return results[::2], results[1::2]
-
-
-def refuse_shards(prepared: Prepared) -> None:
-    """Refuse (InputError) to keep what needs vectors of all vertices, if they are in shards."""
-    if prepared.plan.shards > 1:
-        raise InputError(
-            f"{prepared.plan.numbering}: weights, directions and columns of edges need vectors of all vertices; "
-            f"prepare with a larger {advice('memory')}"
-        )
 
 
 def over_blocks(
@@ -161,13 +150,11 @@ def over_blocks(
         Of each block and range.
     """
     partition, answers, places = prepared.partition, answers_of(executor), sorted(blocks)
-    vertices, order = ids_on_host(executor, prepared)
     layout = partition.layout if isinstance(partition, GridPartition) else None
     sources = _ranges(executor, prepared)
     deal = Deal(shift_of(prepared.plan.vertices), layout, len(places), tuple(sources))
     spans = list(pairwise([*sources, prepared.plan.vertices]))
-    block_ids = executor.submit(STAGE, inverse, order, CPU)
-    slices = executor.map(STAGE, candidates, frames, vertices, block_ids, deal, values)
+    slices = _block_ids(executor, prepared).map(frames, candidates, deal, values)
     shares = iter(executor.transpose(STAGE, slices, len(places) * len(spans)))
     calls = [(blocks[block], next(shares), deal.shift, span, *args) for block in places for span in spans]
     arrays, facts = answers.measured(STAGE, partial(_of_host, function, executor.backend), calls, [None] * len(calls))
@@ -204,8 +191,7 @@ def _ranges(executor: Executor, prepared: Prepared) -> list[int]:
 
 
 def _values_and_rows(*args: Any, **options: Any) -> Measured:
-    block, shares, shift, sources, vertices, order = args
-    return Measured(*values_of_block(block, shares, shift, sources, vertices=vertices, order=order, **options))
+    return Measured(*values_of_block(*args, **options))
 
 
 def _joined(arrays: list[Any], backend: Backend) -> Any:
@@ -215,9 +201,14 @@ def _joined(arrays: list[Any], backend: Backend) -> Any:
 # rows are dealt and combined on the host; what a block keeps lies where its arrays do
 
 
-def ids_on_host(executor: Executor, prepared: Prepared) -> tuple[Any, Any]:
-    """Return handles of the map of the vertices, and of the dense id of each id of the blocks, for the host."""
-    return map_on_host(executor, STAGE, prepared.vertices, prepared.graph.order.whole, prepared.source.ids)
+def _block_ids(executor: Executor, prepared: Prepared) -> BlockIds:
+    return block_ids(executor, STAGE, prepared.vertices, prepared.graph.order, prepared.source.ids)
+
+
+def names_of(executor: Executor, prepared: Prepared, ends: Iterable[int]) -> str:
+    """Return the caller's ids, or labels, of both ends of an edge, given by the ids of the blocks, for errors."""
+    names, labels = _block_ids(executor, prepared).names(list(ends)), prepared.source.labels
+    return " and ".join(map(shown, names if labels is None else labels.of(names)))
 
 
 def _of_host(function: Callable[..., Measured], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:

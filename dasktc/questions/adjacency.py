@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dasktc.answers.frames import array_module
 from dasktc.backends import get_backend
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import OrientedCSR
@@ -13,24 +14,16 @@ from dasktc.errors import InputError
 from dasktc.executors.base import starmap
 from dasktc.options import format_size
 from dasktc.pipeline.planes.vectors import Sharded, permuted, vectors_on_host
+from dasktc.questions.vertex_columns import by_side
 from dasktc.wording import advice, plural
 
-__all__ = ["adjacency", "degrees_by_dense_id", "refuse_shards"]
+__all__ = ["adjacency", "degrees_by_dense_id"]
 
 Array = Any
 STAGE = "neighbours"
 SHIFT = 32
 LIST_BYTES = 28
 """Bytes for each entry of adjacency lists, and each copy of it, while they are made: its key, joined and sorted."""
-
-
-def refuse_shards(graph: CountingContext, what: str) -> None:
-    """Refuse a question (InputError) that takes vectors of all vertices, if they are in shards."""
-    if graph.plan.shards > 1:
-        raise InputError(
-            f"{graph.plan.numbering}: {what} of vertices in shards is not built; prepare with a larger "
-            f"{advice('memory')}"
-        )
 
 
 def degrees_by_dense_id(graph: CountingContext) -> Sharded:
@@ -52,23 +45,23 @@ def _by_dense_id(order: Array, out_degree: Array, in_degree: Array) -> Array:
     return backend.answers.place(degrees_of(out_degree, in_degree), order)
 
 
-def adjacency(graph: CountingContext, vertices: Array, entries: int, order: Any = None) -> Any:
+def adjacency(graph: CountingContext, vertices: Array | None, entries: int, order: Sharded | None = None) -> Any:
     """Make the complete adjacency lists of some vertices as one block.
 
     Parameters
     ----------
     graph : CountingContext
-    vertices : array of int64
-        Distinct, by `order`.
+    vertices : array of int64, or None
+        Numbers of vertices, ascending and distinct; None: of all.
     entries : int
         Sum of their degrees.
-    order : handle of array of int, optional
+    order : Sharded, optional
         The number of each id of the blocks; default: its dense id.
 
     Returns
     -------
     handle of OrientedCSR
-        A row for each of the vertices, as they are listed; columns are numbers of vertices, ascending.
+        A row for each of the vertices; columns are numbers of vertices, ascending.
 
     Raises
     ------
@@ -78,43 +71,64 @@ def adjacency(graph: CountingContext, vertices: Array, entries: int, order: Any 
         Lists and degrees differ, when the handle is used.
     """
     plan, executor, backend = graph.plan, graph.executor, graph.options.chosen_backend
-    sizes = graph.prepared.sizes
+    sizes, count = graph.prepared.sizes, graph.vertices if vertices is None else len(vertices)
     largest, copies = int(plan.scheme.block_bytes(sizes).max()), -(-int(sizes.edges.sum()) // max(1, graph.edges))
-    nbytes = LIST_BYTES * copies * entries + 12 * len(vertices) + 28 * plan.vertices + 2 * largest
+    sides = int(sizes.rows.max()) + int(sizes.columns.max())
+    nbytes = LIST_BYTES * copies * entries + 12 * count + 28 * sides + 2 * largest
     if nbytes > plan.memory:
         raise InputError(
-            f"the neighbours of {plural(len(vertices), 'vertex')}, {entries:,} in all, take {format_size(nbytes)} "
-            f"while they are collected, more than the {format_size(plan.memory)} of one worker: it receives these "
-            f"lists whole; ask for fewer vertices at a time, or raise {advice('memory')}"
+            f"the neighbours of {plural(count, 'vertex')}, {entries:,} in all, take {format_size(nbytes)} while they "
+            f"are collected, more than the {format_size(plan.memory)} of one worker: it receives these lists whole; "
+            f"ask for fewer vertices at a time, or raise {advice('memory')}"
         )
     executor.store.set_task_memory(nbytes, plan.memory)
-    order = graph.prepared.graph.order.whole if order is None else order
-    rows = graph.answers.submit_replicated(STAGE, _rows_of_vertices, vertices, plan.vertices, backend)
-    chunk = graph.tuning.update_chunk
-    keys = [executor.submit(STAGE, _keys, block, order, rows, chunk, backend) for block in graph.blocks.values()]
+    numbers = by_side(graph, STAGE, graph.prepared.graph.order if order is None else order)
+    rows = numbers
+    if vertices is not None:
+        rows = {side: executor.submit(STAGE, _rows_of_side, own, vertices) for side, own in numbers.items()}
+    calls = []
+    for place, block in graph.blocks.items():
+        first, second = plan.scheme.sides(plan.parts, place)
+        vectors = numbers[first], numbers[second], rows[first], rows[second]
+        calls.append((block, *vectors, graph.tuning.update_chunk, backend))
+    keys = [executor.submit(STAGE, _keys, *call) for call in calls]
     fact = "the neighbours of vertices and their degrees differ"
-    arguments = (len(vertices), entries, backend, fact, graph.folder_of_copies)
+    arguments = (count, entries, backend, fact, graph.folder_of_copies)
     return graph.answers.submit_replicated(STAGE, _lists, keys, *arguments)
 
 
-def _rows_of_vertices(vertices: Array, size: int, backend: str) -> Array:
-    xp = get_backend(backend).array
-    rows = xp.full(size, -1, dtype="int32")
-    rows[xp.asarray(vertices)] = xp.arange(len(vertices), dtype="int32")
-    return rows
+def _rows_of_side(numbers: Array, vertices: Array) -> Array:
+    """Return the position of each number of a side among those of the vertices, -1 for others, int32."""
+    xp = array_module(numbers)
+    wanted = xp.asarray(vertices, dtype="int64")
+    if not len(wanted):
+        return xp.full(len(numbers), -1, dtype="int32")
+    places = wanted.searchsorted(numbers)
+    found = wanted.take(xp.minimum(places, len(wanted) - 1)) == numbers
+    return xp.where(found, places, -1).astype("int32")
 
 
-def _keys(block: OrientedCSR, order: Array, rows: Array, chunk: int, backend: str) -> Array:
+def _keys(
+    block: OrientedCSR,
+    row_numbers: Array,
+    column_numbers: Array,
+    rows_of_rows: Array,
+    rows_of_columns: Array,
+    chunk: int,
+    backend: str,
+) -> Array:
     """Keys row << 32 | neighbour of a block's edges that touch the chosen vertices, once from each end."""
     lists, sources = [], get_backend(backend).peel.rows(block)
     xp = get_backend(backend).array
     for start in range(0, block.edges, chunk):
-        part = slice(start, start + chunk)
-        u, v = order.take(block.row_ids(sources[part])), order.take(block.column_ids(block.columns[part]))
-        for vertices, neighbours in ((u, v), (v, u)):
+        source, target = sources[start : start + chunk], block.columns[start : start + chunk]
+        for rows, numbers, vertices, neighbours in (
+            (rows_of_rows, column_numbers, source, target),
+            (rows_of_columns, row_numbers, target, source),
+        ):
             vertex_rows = rows.take(vertices)
             mask = vertex_rows >= 0
-            lists.append(vertex_rows[mask].astype("int64") << SHIFT | neighbours[mask])
+            lists.append(vertex_rows[mask].astype("int64") << SHIFT | numbers.take(neighbours)[mask])
     return xp.concatenate(lists) if lists else xp.empty(0, dtype="int64")
 
 

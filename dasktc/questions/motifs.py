@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
-from dasktc.answers.external_ids import SHIFT
+from dasktc.answers.external_ids import at_ends
 from dasktc.answers.vertex_counts import known_edges, triangles_by_id
-from dasktc.backends import get_backend
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.base import starmap, unchanged
+from dasktc.pipeline.planes.sharded import ranks
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Progress
-from dasktc.pipeline.stages.edge_keys import unpack
-from dasktc.questions.adjacency import adjacency, degrees_by_dense_id, refuse_shards
+from dasktc.questions.adjacency import adjacency, degrees_by_dense_id
 from dasktc.questions.cliques import BOUND, clique_count
 from dasktc.wording import plural
 
@@ -57,7 +57,6 @@ def motifs(
     graph: CountingContext, induced: bool = True, bound: int = BOUND, progress: Progress | None = None
 ) -> dict[str, int]:
     """Count the connected subgraphs of four vertices; see `Graph.motifs`."""
-    refuse_shards(graph, "a count of four-vertex subgraphs")
     if graph.edges > graph.tuning.motif_edges:
         raise InputError(
             f"the cycles of four vertices of {plural(graph.edges, 'edge')} could exceed 64 bits, those of at most "
@@ -114,17 +113,12 @@ def _sums_of_vertices(triangles: Array, out_degree: Array, in_degree: Array) -> 
 
 def _of_edges(graph: CountingContext, supports: dict[Any, Any]) -> tuple[int, int]:
     """Return Σ (d(u) - 1)·(d(v) - 1) and Σ t·(t - 1)/2 over edges."""
-    executor, degrees = graph.executor, degrees_by_dense_id(graph).whole
-    calls = [(part, degrees) for part in edges_in_parts(graph, supports, unchanged)]
-    return _added(executor.gather(starmap(executor, STAGE, _sums_of_edges, calls)))
+    parts = edges_in_parts(graph, supports, unchanged)
+    return _added(graph.executor.gather(at_ends(graph.executor, parts, degrees_by_dense_id(graph), _sums_of_edges)))
 
 
-def _sums_of_edges(part: Array, degrees: Array) -> tuple[int, int]:
-    keys, support = part[0], part[1]
-    if isinstance(keys, np.ndarray):
-        degrees = on_host(degrees)
-    u, v = (degrees.take(ends) - 1 for ends in unpack(keys, SHIFT))
-    return total_of_products(u * v), total_of_products(support * (support - 1) >> 1)
+def _sums_of_edges(support: Array, degrees: Array, other_degrees: Array) -> tuple[int, int]:
+    return total_of_products((degrees - 1) * (other_degrees - 1)), total_of_products(support * (support - 1) >> 1)
 
 
 def total_of_products(products: Array) -> int:
@@ -140,17 +134,12 @@ def _added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _cycles(graph: CountingContext) -> int:
     """Count the cycles of four vertices, on the CPU of every worker, over ids by descending degree."""
-    executor, oriented_graph, vertices = graph.executor, graph.prepared.graph, graph.vertices
-    backend, splits = graph.options.chosen_backend, SPLITS * len(executor.worker_threads)
-    ranks = executor.submit(STAGE, _ranks, oriented_graph.out_degree.whole, oriented_graph.in_degree.whole, backend)
-    lists = adjacency(graph, np.arange(vertices), 2 * graph.edges, ranks)
+    executor, oriented_graph, splits = graph.executor, graph.prepared.graph, SPLITS * len(graph.executor.worker_threads)
+    halves = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
+    degrees = Sharded(oriented_graph.order.starts, starmap(executor, STAGE, degrees_of, halves))
+    lists = adjacency(graph, None, 2 * graph.edges, ranks(executor, STAGE, degrees))
     calls = [(lists, split, splits) for split in range(splits)]
     return sum(executor.gather(starmap(executor, STAGE, _cycles_of_share, calls)))
-
-
-def _ranks(out_degree: Array, in_degree: Array, backend: str) -> Array:
-    vertices = get_backend(backend).vertices
-    return vertices.inverse(vertices.order(degrees_of(out_degree, in_degree)))
 
 
 def _cycles_of_share(lists: OrientedCSR, split: int, splits: int) -> int:

@@ -27,6 +27,7 @@ import numpy as np
 
 from dasktc.answers.edge_frames import EdgeMeasure, edge_answer, given_as, given_pairs, partitions, refuse_frame
 from dasktc.answers.edge_support import SUM, VISITED, kernel_and_bytes
+from dasktc.answers.external_ids import frames_of_pairs
 from dasktc.answers.frames import (
     PANDAS,
     FrameKind,
@@ -35,6 +36,7 @@ from dasktc.answers.frames import (
     dense_ids,
     frame_kind,
     frame_of,
+    id_shards,
     ids_of,
     labelled,
     numbered,
@@ -42,6 +44,7 @@ from dasktc.answers.frames import (
     unknown,
 )
 from dasktc.answers.vertex_counts import known_edges
+from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
@@ -52,9 +55,12 @@ from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import starmap
 from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host
 from dasktc.planning.schemes import Block
-from dasktc.questions.adjacency import adjacency, degrees_by_dense_id, refuse_shards
+from dasktc.questions.adjacency import adjacency, degrees_by_dense_id
 from dasktc.questions.distributions import degree_facts
+from dasktc.questions.survey import sides_of_ends
+from dasktc.questions.vertex_columns import by_side
 from dasktc.registry import check_choice
 from dasktc.wording import advice, option, plural
 
@@ -204,14 +210,10 @@ def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, An
     """Return a number for every edge by place, their sum if it is known, and how they become the measure."""
     measure = MEASURES[name]
     if measure.weight is not None:
-        return _weighted_supports(graph, measure.weight), None, EdgeMeasure(_from_bits, "float64", real=True)
+        return _weighted_supports(graph, measure.weight), None, EdgeMeasure(reals_of_bits, "float64", real=True)
     supports, count = known_edges(graph)
     edge_measure = None if measure.value is _sum else EdgeMeasure(measure.value, "float64", degrees_by_dense_id(graph))
     return supports, 3 * count, edge_measure
-
-
-def _from_bits(numbers: Array, *_: Array) -> Array:
-    return numbers.view("float64")
 
 
 def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array]) -> dict[Block, Any]:
@@ -223,14 +225,17 @@ def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array])
         By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its sums
         there add up.
     """
-    refuse_shards(graph, "a weight")
     executor, plan, oriented_graph = graph.executor, graph.plan, graph.prepared.graph
     kernel, nbytes = _kernel_and_bytes(graph)
     executor.store.set_task_memory(nbytes, plan.memory)
-    degrees = oriented_graph.out_degree.whole, oriented_graph.in_degree.whole
-    weights = graph.answers.submit_replicated(STAGE, _weights, weight, *degrees)
+    degrees = zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
+    parts = starmap(executor, STAGE, _weights, [(weight, *pair) for pair in degrees])
+    weights = by_side(graph, STAGE, Sharded(oriented_graph.order.starts, parts))
     backend, blocks = graph.options.chosen_backend, graph.blocks
-    calls = [(job, weights, *(blocks[place] for place in job.triple.places)) for job in jobs(plan, kernel, backend)]
+    calls = [
+        (job, *(weights[side] for side in sides_of_ends(plan, job)), *(blocks[place] for place in job.triple.places))
+        for job in jobs(plan, kernel, backend)
+    ]
     results = graph.answers.fold_unordered(STAGE, _task, calls, lambda job: sorted(set(job.triple.places)), SUM)
     records: list[Record] = results[0]
     check(records, plan, graph.prepared.wedges)
@@ -247,7 +252,7 @@ def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     kernel, nbytes = kernel_and_bytes(graph)
     edges = min(3, sizes.edges.size) * int(sizes.edges.max())
     edge_bytes = DEVICE_BYTES if graph.options.chosen_backend in ON_DEVICE else 8
-    nbytes += edge_bytes * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max())) + 8 * plan.vertices
+    nbytes += edge_bytes * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max()))
     if nbytes > plan.memory:
         raise InputError(
             f"a task that adds up weights needs {format_size(nbytes)} at n = {plan.parts}, more than the "
@@ -265,9 +270,17 @@ def _zeros(block: OrientedCSR, backend: str) -> Array:
     return get_backend(backend).array.zeros(block.edges, dtype="float64")
 
 
-def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> list[Any]:
+def _task(
+    job: Job,
+    of_u: Array,
+    of_v: Array,
+    of_w: Array,
+    index: OrientedCSR,
+    table: OrientedCSR,
+    stream: OrientedCSR,
+) -> list[Any]:
     """Sum weights in a task; return one array for each distinct place of its triple, ascending, and a record."""
-    task = task_of(replace(job, cut="rows"), index, table, stream)
+    task, weights = task_of(replace(job, cut="rows"), index, table, stream), (of_u, of_v, of_w)
     parts = in_halves(lambda part: weighted_support(part, weights, job.backend, job.kernel), task, job)
     sums, triangles, wedges = next(parts)
     place_sums = dict(zip(job.triple.places, sums, strict=True))
@@ -284,7 +297,6 @@ def _task(job: Job, weights: Array, index: OrientedCSR, table: OrientedCSR, stre
 
 def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: FrameKind) -> Any:
     rows, *columns = given_pairs(graph, pairs, "pairs")
-    refuse_shards(graph, "the similarity of given pairs")
     ends = np.stack([dense_ids(graph, ids) for ids in columns])
     if (ends < 0).any():
         end, number = (int(place) for place in np.argwhere(ends < 0)[0])
@@ -301,8 +313,13 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     executor, measure, backend = graph.executor, MEASURES[name], graph.options.chosen_backend
     vertices, places = np.unique(ends, return_inverse=True)
     first, second = places.reshape(ends.shape)
-    degree_vector = degrees_by_dense_id(graph).whole
-    (degrees,) = executor.gather([executor.submit(STAGE, _taken, degree_vector, vertices)])
+    degree_vector = degrees_by_dense_id(graph)
+    lists_of_ids = np.split(vertices, vertices.searchsorted(degree_vector.starts[1:-1]))
+    degree_calls = [
+        (part, ids - first)
+        for part, first, ids in zip(degree_vector.parts, degree_vector.starts, lists_of_ids, strict=False)
+    ]
+    degrees = np.concatenate(executor.gather(starmap(executor, STAGE, _taken, degree_calls)))
     # The shorter list is streamed, and one pair is searched once, whichever end is first.
     swap_mask = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
     rows, columns = np.where(swap_mask, second, first), np.where(swap_mask, first, second)
@@ -310,12 +327,36 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     lists = adjacency(graph, vertices, int(degrees.sum()))
     weights = None
     if measure.weight is not None:
-        weights = graph.answers.submit_replicated(STAGE, measure.weight, degree_vector)
+        lists, weights = _over_own_columns(graph, lists, degree_vector, measure.weight)
     pieces = np.array_split(keys, max(1, min(len(keys), PIECES * len(executor.worker_threads))))
     calls = [(lists, piece, weights, backend) for piece in pieces]
     sums = np.concatenate(executor.gather(starmap(executor, STAGE, _sums_of_pairs, calls)))
     common = sums.astype("int64" if weights is None else "float64")[inverse]
     return measure.value(common, degrees[first], degrees[second])
+
+
+def _over_own_columns(
+    graph: CountingContext, lists: Any, degrees: Sharded, weight: Callable[[Array], Array]
+) -> tuple[Any, Any]:
+    """Renumber the columns of lists by those that occur; return handles of the lists, and of the columns' weights."""
+    columns = graph.executor.submit(STAGE, _distinct_columns, lists)
+    executor, (degrees,) = vectors_on_host(graph.executor, STAGE, degrees)
+    (entries,) = gather_entries(executor, STAGE, degrees, [columns])
+    submit, backend = graph.answers.submit_replicated, graph.options.chosen_backend
+    return submit(STAGE, _renumbered, lists, columns), submit(STAGE, _weights_of_entries, entries, weight, backend)
+
+
+def _distinct_columns(lists: OrientedCSR) -> Array:
+    return np.unique(on_host(lists.columns))
+
+
+def _renumbered(lists: OrientedCSR, columns: Array) -> OrientedCSR:
+    xp = array_module(lists.columns)
+    return replace(lists, columns=xp.asarray(columns).searchsorted(lists.columns).astype("int32"))
+
+
+def _weights_of_entries(entries: list[Array], weight: Callable[[Array], Array], backend: str) -> Array:
+    return get_backend(backend).array.asarray(weight(np.concatenate(entries)))
 
 
 def _taken(vector: Array, places: Array) -> Array:
@@ -330,7 +371,8 @@ def _sums_of_pairs(lists: OrientedCSR, keys: Array, weights: Array | None, name:
     if weights is None:
         sums, _, _ = backend.support(task, VISITED)
     else:
-        sums, _, _ = weighted_support(task, weights, name, VISITED)
+        unused = backend.array.zeros(lists.rows)
+        sums, _, _ = weighted_support(task, (unused, unused, weights), name, VISITED)
     return on_host(sums[0])
 
 
@@ -357,22 +399,21 @@ def _most_similar(
             f"{option('top', top)} walks {wedges:.3g} wedges, which is built for the CPU, and the graph's blocks are "
             f"on a device; prepare the graph with {advice(backend='cpu')}, or give pairs to compare"
         )
-    refuse_shards(graph, "a search for similar vertices")
     largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices
     if largest > plan.memory:
         raise InputError(
             f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}, more than the "
             f"{format_size(plan.memory)} of one worker; take fewer, or raise {advice('memory')}"
         )
-    lists = adjacency(graph, np.arange(graph.vertices), 2 * graph.edges)
-    weight = measure.weight or _ones
-    weights = graph.answers.submit_replicated(STAGE, weight, degrees_by_dense_id(graph).whole)
+    lists, ids = adjacency(graph, None, 2 * graph.edges), id_shards(graph)
     splits = max(1, min(graph.vertices, PIECES * len(executor.worker_threads)))
     number = SIMILARITIES.index(name)
-    calls = [(lists, weights, split, splits, number, top, _dtype(name)) for split in range(splits)]
+    calls = [(lists, measure.weight or _ones, split, splits, number, top, _dtype(name)) for split in range(splits)]
     parts = starmap(executor, STAGE, _similar_of_range, calls)
     rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))
     firsts = [0, *accumulate(rows)]
+    if len(ids.parts) > 1:
+        return frames_of_pairs(executor, parts, ids, name, firsts[:-1], kind.library), rows
     frame_calls = [
         (part, graph.prepared.vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=False)
     ]
@@ -385,7 +426,13 @@ def _ones(degrees: Array) -> Array:
 
 
 def _similar_of_range(
-    lists: OrientedCSR, weights: Array, split: int, splits: int, measure: int, top: int, dtype: str
+    lists: OrientedCSR,
+    weight: Callable[[Array], Array],
+    split: int,
+    splits: int,
+    measure: int,
+    top: int,
+    dtype: str,
 ) -> list[Array]:
     """Find the most similar vertices of a share of the vertices: their dense ids, the others', and the values."""
     from dasktc.backends.cpu import weighted_support as on_cpu  # loads Numba: only when needed
@@ -399,6 +446,7 @@ def _similar_of_range(
     )
     if begin >= end:
         return [np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)]
+    weights = weight(lengths)
     sizes, vertices, values = on_cpu.most_similar(lists.offsets, lists.columns, weights, (begin, end), measure, top)
     return [np.repeat(np.arange(begin, end), sizes), vertices, values.astype(dtype, copy=False)]
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dasktc.answers.edge_support import VISITED
-from dasktc.answers.frames import array_module, backend_of
+from dasktc.answers.frames import backend_of
 from dasktc.backends import ON_DEVICE, Backend, lazy_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda.sizes import EDGE_BYTES, LEAST_BATCH, TRIANGLE_BYTES
@@ -37,9 +37,10 @@ from dasktc.options import CountOptions, format_size
 from dasktc.pipeline.stages.columns import Column, Columns
 from dasktc.pipeline.stages.shards import largest
 from dasktc.planning.memory_model import task_bytes
+from dasktc.planning.plan import Plan
 from dasktc.questions.function_identity import identity
 from dasktc.questions.sums import SUM
-from dasktc.questions.vertex_columns import whole_vector
+from dasktc.questions.vertex_columns import by_side
 from dasktc.wording import advice
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "memory_beside",
     "on_device",
     "over_tasks",
+    "sides_of_ends",
     "survey",
 ]
 
@@ -69,26 +71,15 @@ class TaskArrays(NamedTuple):
 
     Attributes
     ----------
-    vectors : list of array
-        One number for each vertex of the graph, by the ids of the blocks.
+    vertices : list of three arrays
+        Aligned with the rows of the index, its columns, and the columns of the table; a block may have one more row,
+        without edges.
     edges : list of three arrays
         Aligned with the columns of index, table and stream.
     """
 
-    vectors: list[Array]
+    vertices: list[list[Array]]
     edges: list[list[Array]]
-
-    def of_ends(self, task: BlockTask, number: int) -> list[Array]:
-        """Entries of a vector for the rows of a task's index, its columns, and the columns of its table."""
-        index, table, vector = task.index, task.table, self.vectors[number]
-        xp = array_module(table.columns)
-        ids = (
-            index.row_ids(xp.arange(index.rows)),
-            index.column_ids(xp.arange(task.stream.rows)),
-            table.column_ids(xp.arange(1 + int(table.columns.max()) if table.edges else 0)),
-        )
-        # a block may have one more row, without edges
-        return [vector.take(xp.minimum(of_role, len(vector) - 1)) for of_role in ids]
 
 
 class Visitor(Protocol):
@@ -124,7 +115,7 @@ class Survey:
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
         """Call the function with the triangles of a task."""
-        vectors = [arrays.of_ends(task, number) for number in range(len(arrays.vectors))]
+        vectors = list(arrays.vertices)
         if NUMBERS in self.vertices:  # of 32 bits where they fit
             vectors[0] = [of_role.astype("int64") for of_role in vectors[0]]
         columns, thirds = task.index.columns, task.stream.columns
@@ -162,8 +153,7 @@ def survey(
     if getattr(graph.executor, "client", None) is not None:
         _check_sent(function, fold)
     vertices, edges = _kept(graph, columns)
-    numbers = Column("int64", None, whole_vector(graph, "a survey", graph.prepared.graph.order))
-    vertices = {NUMBERS: numbers, **vertices}
+    vertices = {NUMBERS: Column("int64", None, graph.prepared.graph.order), **vertices}
     result = fold.start()
     with closing(in_batches(graph, "survey", function, fold, vertices, edges, options)) as results:
         for value in results:
@@ -342,7 +332,7 @@ def over_tasks(
     kept, _ = memory_beside(graph, question, vertices, edges, nbytes)
     executor.store.set_task_memory(kept + nbytes, plan.memory)
     work, records = jobs(plan, VISITED, graph.options.chosen_backend), list[Record]()
-    vectors = [column.values for column in vertices]
+    sides = [by_side(graph, question, column.values) for column in vertices]
     folder, asked = options.checkpoint, (question, visitor, vertices, edges)
     folder_context = nullcontext() if folder is None else opened(folder, _asked(graph, *asked), work)
     with folder_context as checkpoint:
@@ -354,9 +344,9 @@ def over_tasks(
             (
                 job,
                 visitor,
-                len(vectors),
+                len(vertices),
                 *(blocks[place] for place in job.triple.places),
-                *vectors,
+                *(entries[side] for entries in sides for side in sides_of_ends(plan, job)),
                 *(column.values[place] for column in edges for place in job.triple.places),
             )
             for job in work
@@ -382,13 +372,19 @@ def _asked(
     if isinstance(visitor, Survey):
         names, function = ascii([*visitor.vertices, *visitor.edges]), identity(visitor.function)
         reduce = reduce if visitor.fold is SUM else identity(*visitor.fold)
-    arrays = [column.values for column in vertices]
+    arrays = [part for column in vertices for part in column.values.parts]
     arrays += [column.values[place] for column in edges for place in sorted(column.values)]
     digests = graph.executor.gather([graph.executor.submit("fingerprint", digest, array) for array in arrays])
     dtypes = [column.dtype for column in [*vertices, *edges]]
     columns = hashlib.blake2b(repr((names, dtypes, digests)).encode(), digest_size=16).hexdigest()
     asked = {"question": question, "columns": columns, "function": function, "reduce": reduce}
     return fingerprint(graph) | {"kernel": VISITED} | asked
+
+
+def sides_of_ends(plan: Plan, job: Job) -> tuple[int, int, int]:
+    """Return the sides of the blocks that a job's vertices u, v and w are on."""
+    index, table, _ = (plan.scheme.sides(plan.parts, place) for place in job.triple.places)
+    return index[0], index[1], table[1]
 
 
 def _visited(
@@ -401,8 +397,8 @@ def _visited(
     *arrays: Array,
 ) -> tuple[Record, Any]:
     """Visit the triangles of a job, split by rows, so that positions are those of whole blocks."""
-    edges = [list(arrays[first : first + 3]) for first in range(vertices, len(arrays), 3)]
-    given = TaskArrays(list(arrays[:vertices]), edges)
+    threes = [list(arrays[first : first + 3]) for first in range(0, len(arrays), 3)]
+    given = TaskArrays(threes[:vertices], threes[vertices:])
     task = task_of(replace(job, cut="rows"), index, table, stream)
     result, triangles, wedges = visitor.fold.start(), 0, 0
     for more, triangles_more, wedges_more in in_halves(lambda part: visitor.visit(part, given), task, job):
@@ -424,7 +420,7 @@ def memory_beside(
     plan, sizes = graph.plan, graph.prepared.sizes
     widths = [np.dtype(column.dtype).itemsize for column in vertices]
     sides = int(sizes.rows.max()) + 2 * int(sizes.columns.max())
-    of_vertices = sum(widths) * (plan.vertices + sides) + 16 * sides
+    of_vertices = 2 * sum(widths) * sides  # as they come, and in the type that batches have
     edge_width, blocks = sum(np.dtype(column.dtype).itemsize for column in edges), sizes.edges.size
     of_edges = min(3, blocks) * edge_width * int(sizes.edges.max())
     ahead = 0

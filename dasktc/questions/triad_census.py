@@ -79,15 +79,16 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
         graph, "triad census", DirectionCounts(), nbytes, _codes_of_batch, {}, columns
     ):
         counts = SUM.combine([counts, task_counts])
-    facts = graph.executor.gather([graph.executor.submit("triads", _facts, data.neighbours)])
-    pairs, single_arcs, mutual = facts[0]
-    return _census(counts.tolist(), pairs, single_arcs, mutual, graph.vertices + isolated)
+    facts = graph.executor.gather(graph.executor.map("triads", _facts, list(data.neighbours.parts)))
+    shard_pairs, single_arcs, mutual_ends = zip(*facts, strict=True)
+    pairs = sum(shard_pairs, Counter[str]())
+    return _census(counts.tolist(), pairs, sum(single_arcs), sum(mutual_ends) // 2, graph.vertices + isolated)
 
 
 def _facts(neighbours: Array) -> tuple[Counter[str], int, int]:
-    """Return the pairs of edges by type, and the numbers of edges in one direction and in both."""
+    """Return the pairs of edges by type, and the ends of edges out of a vertex and in both directions."""
     out_degrees, in_degrees, reciprocal = neighbours
-    return _pairs(out_degrees, in_degrees, reciprocal), int(out_degrees.sum()), int(reciprocal.sum()) // 2
+    return _pairs(out_degrees, in_degrees, reciprocal), int(out_degrees.sum()), int(reciprocal.sum())
 
 
 def _pairs(out_degrees: Array, in_degrees: Array, reciprocal: Array) -> Counter[str]:

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, combinations_with_replacement, permutations
+from itertools import chain, combinations, combinations_with_replacement, permutations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -41,8 +41,9 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
-from dasktc.executors.base import Fold, unchanged
+from dasktc.executors.base import Fold, starmap
 from dasktc.options import CountOptions
+from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import SUM
 from dasktc.questions.survey import Batch, TaskArrays, in_batches, memory_beside, on_device, over_tasks
@@ -77,16 +78,17 @@ class LabelCounts:
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:
         """Count the triangles of a task."""
         if self.kernel:
-            return self._in_subgraphs(task, arrays.vectors[0])
+            return self._in_subgraphs(task, arrays.vertices[0])
         from dasktc.backends.cpu.labels import label_counts  # loads Numba: only when needed
 
-        row_labels, column_labels, third_labels = arrays.of_ends(task, 0)
+        row_labels, column_labels, third_labels = arrays.vertices[0]
         counts, wedges = label_counts(task, (row_labels, column_labels, third_labels), self.labels)
         return counts, int(counts.sum()), wedges
 
-    def _in_subgraphs(self, task: BlockTask, vertex_labels: Array) -> tuple[Array, int, int]:
-        backend, blocks = backend_of(vertex_labels), (task.index, task.table, task.stream)
-        edge_bits = {id(block): _label_bits(block, vertex_labels, backend) for block in blocks}
+    def _in_subgraphs(self, task: BlockTask, end_labels: list[Array]) -> tuple[Array, int, int]:
+        backend, blocks = backend_of(end_labels[0]), (task.index, task.table, task.stream)
+        pairs = combinations([(1 << labels.astype("uint8")).astype("uint8") for labels in end_labels], 2)
+        edge_bits = {id(block): _label_bits(block, *pair, backend) for block, pair in zip(blocks, pairs, strict=True)}
         counts, whole = np.zeros((self.labels,) * 3, np.int64), backend.count(task, self.kernel)
 
         def triangles(labels: Sequence[int], *ends: int) -> int:
@@ -110,15 +112,10 @@ class LabelCounts:
         return counts, whole.triangles, whole.wedges
 
 
-def _label_bits(block: OrientedCSR, vertex_labels: Array, backend: Backend) -> Array:
-    """Return the labels of both ends of a block's edges, as bits of uint8."""
-    xp, bits = backend.array, (1 << vertex_labels.astype("uint8")).astype("uint8")
-    if not block.edges:
-        return xp.empty(0, dtype="uint8")
-    row_ids = xp.minimum(block.row_ids(xp.arange(block.rows)), len(bits) - 1)  # there may be one more, without edges
-    column_ids = block.column_ids(xp.arange(1 + int(block.columns.max())))
-    edge_bits = bits.take(row_ids).take(backend.peel.rows(block))
-    edge_bits |= bits.take(column_ids).take(block.columns)
+def _label_bits(block: OrientedCSR, row_bits: Array, column_bits: Array, backend: Backend) -> Array:
+    """Return the labels of both ends of a block's edges, as bits of uint8, from those of its rows and its columns."""
+    edge_bits = row_bits.take(backend.peel.rows(block))
+    edge_bits |= column_bits.take(block.columns)
     return edge_bits
 
 
@@ -145,8 +142,8 @@ def triangle_types(graph: CountingContext, labels: Any, options: CountOptions | 
 
     names, vertex_labels = _labels(graph, labels)
     counts = np.zeros((len(names),) * 3, np.int64)
-    handle = graph.answers.submit_replicated("columns", unchanged, vertex_labels)
-    column, (kernel, nbytes) = Column("uint8", None, handle), _kernel_and_bytes(graph, len(names))
+    column = Column("uint8", None, vertex_labels)
+    kernel, nbytes = _kernel_and_bytes(graph, column, len(names))
     if kernel is None:
         function = partial(_types_of_batch, labels=len(names))
         results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, options)
@@ -156,14 +153,12 @@ def triangle_types(graph: CountingContext, labels: Any, options: CountOptions | 
         counts = SUM.combine([counts, task_counts])
     types = list(combinations_with_replacement(range(len(names)), 3))
     totals = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
-    degrees = graph.prepared.graph.out_degree.whole, graph.prepared.graph.in_degree.whole
-    power_sums = graph.executor.submit(STAGE, _power_sums, vertex_labels, *degrees, len(names))
-    expected = _expected(types, graph.executor.gather([power_sums])[0], sum(totals))
+    expected = _expected(types, _power_sums(graph, vertex_labels, len(names)), sum(totals))
     ends = {role: pd.Index([names[type_[place]] for type_ in types]) for place, role in enumerate("abc")}
     return pd.DataFrame({**ends, "triangles": np.array(totals, np.int64), "expected": np.array(expected, np.float64)})
 
 
-def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str | None, int]:
+def _kernel_and_bytes(graph: CountingContext, column: Column, labels: int) -> tuple[str | None, int]:
     """Return the kernel of a GPU that counts by labels, None for batches of triangles, and bytes beside the blocks."""
     if not on_device(graph):
         return "", 8 * 5 * labels**3
@@ -171,41 +166,52 @@ def _kernel_and_bytes(graph: CountingContext, labels: int) -> tuple[str | None, 
         return None, 0
     sizes, blocks = graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     of_selection = blocks * (EDGE_BYTES * int(sizes.edges.max()) + 40 * (int(sizes.rows.max()) + 1))
-    _, room = memory_beside(graph, STAGE, [], [], 0)
+    _, room = memory_beside(graph, STAGE, [column], [], 0)
     nbytes = graph.plan.bytes_per_task + of_selection
-    return (graph.options.chosen_kernel, nbytes) if nbytes + graph.plan.vertices <= room else (None, 0)
+    return (graph.options.chosen_kernel, nbytes) if nbytes <= room else (None, 0)
 
 
-def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Any]:
-    """Return the labels, ascending, and a handle of the place of each vertex's label among them, by the blocks' ids."""
+def _labels(graph: CountingContext, labels: Any) -> tuple[list[Any], Sharded]:
+    """Return the labels, ascending, and the place of each vertex's label among them, by the blocks' ids."""
     from dasktc.backends.cpu.labels import MOST
 
     columns, executor = graph.prepared.columns.vertices, graph.executor
     column = (
         columns[labels] if isinstance(labels, str) and labels in columns else vertex_column(graph, labels, "labels")
     )
-    result = executor.submit(STAGE, _distinct_and_places, column.values, MOST)
-    (distinct_labels,), (places,) = executor.transpose(STAGE, [result], 2)
-    ((number, names),) = executor.gather([distinct_labels])
-    if number > MOST:
+    parts = executor.gather(executor.map(STAGE, _distinct_labels, list(column.values.parts), MOST))
+    names = sorted(set(chain.from_iterable(part_names for _, part_names in parts)))
+    if (number := max([len(names), *(count for count, _ in parts)])) > MOST:
         raise InputError(
-            f"labels has {number:,} different ones, and triangles are counted by {MOST} at most: merge some, or count "
-            "those that matter in a survey"
+            f"labels has at least {number:,} different ones, and triangles are counted by {MOST} at most: merge some, "
+            "or count those that matter in a survey"
         )
-    if column.categories is not None:
-        names = [column.categories[code] for code in names]
-    return names, places
+    places = Sharded(
+        column.values.starts, executor.map(STAGE, _places_of_labels, list(column.values.parts), names, column.dtype)
+    )
+    return [column.categories[code] for code in names] if column.categories is not None else names, places
 
 
-def _distinct_and_places(values: Array, most: int) -> list[Any]:
-    """Return the number of distinct values and up to `most` of them, ascending; and each value's place, uint8."""
+def _distinct_labels(values: Array, most: int) -> tuple[int, list[Any]]:
+    """Return the number of distinct values, and up to `most` of them."""
     distinct_values = array_module(values).unique(values)
-    places = distinct_values.searchsorted(values).astype("uint8")
-    return [(len(distinct_values), distinct_values[:most].tolist()), places]
+    return len(distinct_values), distinct_values[:most].tolist()
 
 
-def _power_sums(vertex_labels: Array, outward: Array, inward: Array, labels: int) -> list[tuple[int, int, int]]:
+def _places_of_labels(values: Array, names: list[Any], dtype: str) -> Array:
+    """Return the place of each value among ascending ones, uint8."""
+    return array_module(values).asarray(names, dtype=dtype).searchsorted(values).astype("uint8")
+
+
+def _power_sums(graph: CountingContext, labels: Sharded, count: int) -> list[tuple[int, ...]]:
     """Return Σ x, Σ x² and Σ x³ of each label's vertices, x = d·(d - 1), as Python's integers."""
+    degrees = graph.prepared.graph.out_degree.parts, graph.prepared.graph.in_degree.parts
+    calls = [(*parts, count) for parts in zip(labels.parts, *degrees, strict=True)]
+    shard_sums = graph.executor.gather(starmap(graph.executor, STAGE, _power_sums_of_shard, calls))
+    return [tuple(map(sum, zip(*label_sums, strict=True))) for label_sums in zip(*shard_sums, strict=True)]
+
+
+def _power_sums_of_shard(vertex_labels: Array, outward: Array, inward: Array, labels: int) -> list[tuple[int, ...]]:
     degree, xp = outward.astype("int64") + inward, array_module(outward)
     sums = [[0, 0, 0] for _ in range(labels)]
     for label in range(labels):
@@ -218,7 +224,7 @@ def _power_sums(vertex_labels: Array, outward: Array, inward: Array, labels: int
     return [(s, q, r) for s, q, r in sums]
 
 
-def _expected(types: Sequence[tuple[int, ...]], sums: list[tuple[int, int, int]], triangles: int) -> list[float]:
+def _expected(types: Sequence[tuple[int, ...]], sums: list[tuple[int, ...]], triangles: int) -> list[float]:
     """Return the triangles of each type that the configuration model expects among this number of triangles."""
     sets = []
     for type_ in types:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from dasktc.answers.frames import column, places_among
+from dasktc.answers.frames import column
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap, check_size
@@ -42,6 +42,7 @@ from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from dasktc.pipeline.stages.orient import inverse, wedges_of
+from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
@@ -56,6 +57,10 @@ Array = Any
 GraphLike = TypeVar("GraphLike")
 SHIFT = 31
 """Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
+
+
+VERTEX_BYTES = 60
+"""Bytes for each vertex of the graph while its ids, order and degrees are changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +191,8 @@ def _refuse(graph: CountingContext) -> None:
         )
     if plan.shards > 1:
         raise InputError(
-            f"{plan.numbering}: updates of vertices in shards are not built; prepare with a larger {advice('memory')}"
+            f"{plan.numbering}: an update makes vectors of all vertices in one call, "
+            f"{format_size(VERTEX_BYTES * plan.vertices)}; prepare with a larger {advice('memory')}"
         )
     if graph.prepared.attributes is not None:
         raise InputError(
@@ -199,7 +205,7 @@ def _refuse(graph: CountingContext) -> None:
             "updated source"
         )
     memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
-    if memory is not None and (nbytes := 3 * largest + 60 * plan.vertices) > memory:
+    if memory is not None and (nbytes := 3 * largest + VERTEX_BYTES * plan.vertices) > memory:
         raise InputError(
             f"an update needs {format_size(nbytes)} at n = {plan.parts}, more than the {format_size(memory)} of one "
             f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"

@@ -1,38 +1,67 @@
-"""Columns of vertices: values of a caller's frame by the ids of the blocks, kept where the tasks can read them."""
+"""Columns of vertices: values of a caller's frame by the ids of the blocks, and the entries that each task reads.
+
+A task reads entries for the vertices of its blocks' rows and columns, their sides (`Scheme.sides`), and not the vector
+of all vertices (`by_side`), so that a column may be in shards.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dasktc.answers.frames import dense_ids, external_ids, given_ids
+from dasktc.answers.frames import dense_ids, external_ids, given_ids, id_shards
 from dasktc.backends import Backend
-from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
+from dasktc.executors.base import unchanged
 from dasktc.io.columns import readable, series_of, values_of
 from dasktc.io.id_names import plain
-from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.stages.columns import Column, categories_of, codes_of, placed
-from dasktc.wording import advice, plural
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, gather_spans, reordered, vectors_on_host
+from dasktc.pipeline.stages.columns import Column, categories_of, codes_of
+from dasktc.wording import plural
 
-__all__ = ["vertex_column", "vertex_columns", "whole_vector"]
+__all__ = ["by_side", "vertex_column", "vertex_columns"]
 
 Array = Any
 ID_NAMES = frozenset({"id", "node", "nodeid", "vertex", "vertexid"})
 """Names, in the form of `plain`, of a column that perhaps has the ids, where the index only numbers the rows."""
 
 
-def whole_vector(graph: CountingContext, question: str, vector: Sharded) -> Any:
-    """Return the handle of a vector of all vertices; InputError if vertices are in shards."""
-    if graph.plan.shards > 1:
-        raise InputError(
-            f"{graph.plan.numbering}: {question} needs vectors of all vertices in every task; prepare with a larger "
-            f"{advice('memory')}"
-        )
-    return vector.whole
+def by_side(graph: CountingContext, stage: str, vector: Sharded) -> dict[int, Any]:
+    """Gather the entries of a vector, by the ids of the blocks, for the vertices of each side of the blocks.
+
+    Returns
+    -------
+    dict of int to handle of array
+        By side (`Scheme.sides`): the entries of its vertices, in the order of their numbers in the blocks, which may
+        have one more row, without edges.
+    """
+    plan, sizes, partition = graph.plan, graph.prepared.sizes, graph.prepared.partition
+    lengths = dict[int, int]()
+    for place in graph.blocks:
+        for side, sides in zip(plan.scheme.sides(plan.parts, place), (sizes.rows, sizes.columns), strict=True):
+            lengths[side] = max(lengths.get(side, 0), int(sides[place]))
+    numberings = {side: partition.numbering(side) for side in sorted(lengths)}
+    spans = {
+        side: (numbering[0], numbering[1], min(plan.vertices, numbering[0] + numbering[1] * lengths[side]))
+        for side, numbering in numberings.items()
+        if isinstance(numbering, tuple)
+    }
+    listed = [side for side in numberings if side not in spans]
+    entries = dict(zip(spans, gather_spans(graph.executor, stage, vector, list(spans.values())), strict=True))
+    entries |= zip(
+        listed, gather_entries(graph.executor, stage, vector, [numberings[side] for side in listed]), strict=True
+    )
+    submit = graph.answers.submit_replicated if plan.scheme.replicated else graph.executor.submit
+    return {side: submit(stage, _joined, entries[side], graph.executor.backend) for side in numberings}
+
+
+def _joined(entries: list[Array], backend: Backend) -> Array:
+    """Join the entries of a side to an array, which is that of the vector where the side has all of it."""
+    return backend.array.ascontiguousarray(entries[0]) if len(entries) == 1 else backend.array.concatenate(entries)
 
 
 def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
@@ -112,10 +141,19 @@ def _column(graph: CountingContext, values: Any, rows: Array, dense: Array, name
     if not isinstance(array, np.ndarray):
         categories = categories_of(array)
         array = codes_of(array, categories)
-    order = whole_vector(graph, name, graph.prepared.graph.order)
-    handle = graph.answers.submit_replicated("columns", _placed, array[rows], dense, order, graph.executor.backend)
-    return Column(array.dtype.name, categories, handle)
+    dense_values = np.empty(graph.vertices, array.dtype)
+    dense_values[dense] = array[rows]
+    return Column(array.dtype.name, categories, _by_block_id(graph, dense_values))
 
 
-def _placed(values: Array, dense: Array, order: Array, backend: Backend) -> Array:
-    return backend.array.asarray(placed(values, dense, on_host(order)))
+def _by_block_id(graph: CountingContext, dense_values: Array) -> Sharded:
+    """Put values by dense id, which the caller's process has, in the order of the ids of the blocks."""
+    executor, starts = graph.executor, id_shards(graph).starts
+    host_executor, (order,) = vectors_on_host(executor, "columns", graph.prepared.graph.order)
+    parts = [host_executor.submit("columns", unchanged, dense_values[first:end]) for first, end in pairwise(starts)]
+    values = reordered(host_executor, "columns", Sharded(starts, parts), order)
+    return Sharded(order.starts, executor.map("columns", _placed, list(values.parts), executor.backend))
+
+
+def _placed(values: Array, backend: Backend) -> Array:
+    return backend.array.asarray(values)

@@ -22,14 +22,16 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.answers.external_ids import shares_of
 from dasktc.answers.frames import array_module, backend_of, frame_kind
-from dasktc.answers.vertex_frames import reals, refuse_series, vertex_answer
+from dasktc.answers.vertex_frames import reals_of_bits, refuse_series, total_of, vertex_answer
 from dasktc.backends import Backend
 from dasktc.backends.cpu.sizes import edge_values_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
+from dasktc.executors.base import starmap
 from dasktc.options import weight_name
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
@@ -38,12 +40,13 @@ from dasktc.questions.sums import IN_ORDER, added_in_order
 from dasktc.questions.survey import batch_size, memory_beside, on_device
 from dasktc.wording import advice, option
 
-__all__ = ["attributes_of", "clustering"]
+__all__ = ["attributes_of", "average_clustering", "clustering"]
 
 Array = Any
 STAGE = "clustering"
 Side = tuple[int, int, int]
 """Side of a block, its number of vertices, and how many tasks before have this side."""
+COLUMNS = {"clustering": reals_of_bits}
 CHUNK = 1 << 20
 """Vertices whose coefficients are computed at a time."""
 
@@ -54,15 +57,14 @@ def clustering(graph: CountingContext, weight: str | int | None, frame: str | No
     data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
-    oriented_graph, executor, partition = graph.prepared.graph, graph.executor, graph.prepared.partition
-    sums = _sums(graph, _values(graph, data, weight))
-    numberings = [partition.numbering(side) for side in sums]
-    degrees = data.neighbours
-    if degrees is None:
-        degrees = executor.submit(STAGE, _degrees, oriented_graph.out_degree.whole, oriented_graph.in_degree.whole)
-    coefficients = executor.submit(STAGE, _coefficients, list(sums.values()), numberings, degrees, executor.backend)
-    values = Sharded(oriented_graph.order.starts, [coefficients])
-    return vertex_answer(graph, [values], {"clustering": reals}, kind, vertices)
+    return vertex_answer(graph, [_coefficients(graph, data, weight)], COLUMNS, kind, vertices)
+
+
+def average_clustering(graph: CountingContext, weight: str | int | None) -> float:
+    """Average such coefficients; see `Graph.average_clustering`."""
+    weight = weight_name(weight)
+    coefficients = _coefficients(graph, attributes_of(graph, weight), weight)
+    return total_of(graph, [coefficients], COLUMNS) / graph.vertices if graph.vertices else 0.0
 
 
 def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttributes:
@@ -212,28 +214,46 @@ def _sums_of_batches(task: BlockTask, values: tuple[Array, Array, Array], size: 
 # coefficients
 
 
+def _coefficients(graph: CountingContext, data: EdgeAttributes, weight: str | None) -> Sharded:
+    """Return the coefficients by the ids of the blocks, as the bits of float64, which are moved as integers."""
+    oriented_graph, executor, partition = graph.prepared.graph, graph.executor, graph.prepared.partition
+    starts, sums = oriented_graph.order.starts, _sums(graph, _values(graph, data, weight))
+    numberings = [partition.numbering(side) for side in sums]
+    shares = shares_of(executor, executor.map(STAGE, added_in_order, list(sums.values())), numberings, starts)
+    if data.neighbours is None:
+        calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
+        neighbours = starmap(executor, STAGE, _degrees, calls)
+    else:
+        neighbours = data.neighbours.parts
+    parts = [
+        executor.submit(STAGE, _coefficients_of_shard, *share, counts, executor.backend)
+        for share, counts in zip(shares, neighbours, strict=True)
+    ]
+    return Sharded(starts, parts)
+
+
 def _degrees(out_degree: Array, in_degree: Array) -> Array:
     """Degrees as neighbours in both directions, of which an undirected graph has no others."""
     degree = on_host(out_degree).astype(np.int64) + on_host(in_degree)
     return degree[None]
 
 
-def _coefficients(sums: list[Any], numberings: list[Any], neighbours: Array, backend: Backend) -> Array:
+def _coefficients_of_shard(sums: list[Array], places: list[Any], neighbours: Array, backend: Backend) -> Array:
     """Divide the sums of vertices by the number of pairs of neighbours, or of arcs, on the host."""
     coefficients = np.zeros(neighbours.shape[1])
     while sums:
-        side_sums, numbering = added_in_order(sums.pop(0)), numberings.pop(0)
-        if isinstance(numbering, tuple):
-            first, stride = numbering
-            target = coefficients[first::stride][: len(side_sums)]  # a block may have one more row, without edges
+        side_sums, side_places = sums.pop(0), places.pop(0)
+        if isinstance(side_places, tuple):
+            first, stride = side_places
+            target = coefficients[first::stride][: len(side_sums)]
             target += side_sums[: len(target)]
         else:
-            coefficients[on_host(numbering)] += side_sums
+            coefficients[side_places] += side_sums
     for first in range(0, len(coefficients), CHUNK):
         part = coefficients[first : first + CHUNK]
         with np.errstate(invalid="ignore", divide="ignore"):
             part[:] = np.where(part == 0, 0.0, part / _pairs(neighbours[:, first : first + CHUNK]))
-    return backend.array.asarray(coefficients)
+    return backend.array.asarray(coefficients.view(np.int64))
 
 
 def _pairs(neighbours: Array) -> Array:

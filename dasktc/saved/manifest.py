@@ -128,12 +128,15 @@ class TextIds(_Record, frozen=True, tag="text"):
 
 
 class AttributeRecord(_Record, frozen=True, kw_only=True):
-    """Weights and directions of the edges; see `pipeline.stages.attributes.EdgeAttributes`."""
+    """Weights and directions of the edges; see `pipeline.stages.attributes.EdgeAttributes`.
+
+    Numbers of neighbours are three arrays for each shard of the vertices, in turn.
+    """
 
     weight: str | None = None
     directed: bool
     largest: float
-    neighbours: tuple[Int64, Int64, Int64] | None = None
+    neighbours: Annotated[list[Int64], Meta(min_length=3)] | None = None
 
 
 class Manifest(_Record, frozen=True, kw_only=True):
@@ -292,7 +295,8 @@ def check_consistency(manifest: Manifest) -> None:
     if attributes.directed != (neighbours is not None):
         raise ValueError(f"its neighbours do not fit directed={attributes.directed}")
     vectors = [(name, getattr(manifest, name)) for name in VECTORS] + [("ids", manifest.ids.shards)]
-    for name, shards in vectors + [("neighbours", [array]) for array in neighbours or ()]:
+    vectors += [("neighbours", (neighbours or [])[way::3]) for way in range(3 * attributes.directed)]
+    for name, shards in vectors:
         length = sum(shard.length for shard in shards)
         if length != vertices or any(shard.length < 0 for shard in shards):
             raise ValueError(f"its {name} has {plural(length, 'entry')}, not one for each of {vertices:,} vertices")

@@ -23,12 +23,11 @@ from dasktc.backends.block_facts import Hash, VertexFacts
 from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor, starmap
+from dasktc.executors.base import CPU, Executor, starmap
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.autotune import Facts, choose
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
-from dasktc.pipeline.columns import refuse_shards
 from dasktc.pipeline.lstc_partition import ProxyPartition
 from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes.choice import choose as choose_plane
@@ -220,8 +219,7 @@ def open_blocks(
     Raises
     ------
     InputError
-        The graph is damaged; the largest task does not fit a worker's memory; or vertices are in shards, with
-        `attributes`.
+        The graph is damaged, or the largest task does not fit a worker's memory.
     """
     start = time.perf_counter()
     progress("read", 0, 1)
@@ -426,7 +424,6 @@ def _open_attributes(
     executor: Executor, archive: SavedGraph, record: AttributeRecord, prepared: Prepared
 ) -> EdgeAttributes:
     """Read weights and directions; refuse numbers of neighbours that are not the degrees."""
-    refuse_shards(prepared)
     folder, roots, directions, neighbours = archive.folder, dict[Block, Any](), dict[Block, Any](), None
     for place, block in archive.manifest.places.items():
         if block.roots is not None:
@@ -434,9 +431,13 @@ def _open_attributes(
         if block.directions is not None:
             directions[place] = executor.submit("open", _directions, folder, block.directions, executor.backend)
     if record.neighbours is not None:
-        degrees = prepared.graph.out_degree.whole, prepared.graph.in_degree.whole
-        neighbours = executor.submit("open", _neighbours, folder, list(record.neighbours), *degrees)
-    executor.wait([*roots.values(), *directions.values(), *([] if neighbours is None else [neighbours])])
+        outward, inward = prepared.graph.out_degree, prepared.graph.in_degree
+        calls = [
+            (folder, record.neighbours, *span, prepared.plan.vertices, *degrees)
+            for span, *degrees in zip(pairwise(outward.starts), outward.parts, inward.parts, strict=True)
+        ]
+        neighbours = Sharded(outward.starts, starmap(executor, "open", _neighbours, calls))
+    executor.wait([*roots.values(), *directions.values(), *([] if neighbours is None else neighbours.parts)])
     return EdgeAttributes(record.weight, record.directed, record.largest, roots, directions, neighbours)
 
 
@@ -447,10 +448,12 @@ def _directions(folder: str, stored: StoredArray[Any], backend: Backend) -> Arra
     return array
 
 
-def _neighbours(folder: str, arrays: list[StoredArray[Any]], *degrees: Array) -> Array:
-    url, neighbours = joined(folder, arrays[0].file), np.stack([read_array(folder, array) for array in arrays])
-    vertices = neighbours.shape[1]
-    if vertices and not 0 <= neighbours.min() <= neighbours.max() < vertices:
+def _neighbours(
+    folder: str, arrays: list[StoredArray[Any]], first: int, end: int, vertices: int, *degrees: Array
+) -> Array:
+    ways, url = [_Files(folder, arrays[way::3]) for way in range(3)], joined(folder, arrays[0].file)
+    neighbours = np.stack([_vector(files, first, end, CPU, "int64") for files in ways])
+    if end > first and not 0 <= neighbours.min() <= neighbours.max() < vertices:
         raise damaged(url, f"a vertex of {vertices:,} has not so many neighbours")
     if not np.array_equal(neighbours.sum(axis=0), sum(on_host(vector).astype("int64") for vector in degrees)):
         raise damaged(url, "its numbers of neighbours are not the degrees")

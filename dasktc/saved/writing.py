@@ -99,8 +99,12 @@ def _write_arrays(executor: Executor, prepared: Prepared, blocks: Blocks, folder
     if values is not None:
         neighbours = None
         if values.neighbours is not None:
-            call = values.neighbours, _write_neighbours, folder, "neighbours.bin"
-            (neighbours,) = executor.gather([executor.submit("save", _write, *call)])
+            calls = [
+                (part, _write_neighbours, folder, _name("neighbours", number))
+                for number, part in enumerate(values.neighbours.parts)
+            ]
+            shards = executor.gather(starmap(executor, "save", _write, calls))
+            neighbours = [array for arrays in shards for array in arrays]
         records["attributes"] = manifest.AttributeRecord(
             weight=values.weight, directed=values.directed, largest=values.largest, neighbours=neighbours
         )

@@ -72,12 +72,14 @@ def assert_clustering(found, expected):
     st.sampled_from(["sum", "last"]),
     st.sampled_from([{}, *PLANS]),
     st.sampled_from(REORDERS),
+    st.sampled_from([1, 3]),
 )
-def test_any_multigraph(rows, kind, duplicates, plan, reorder):
+def test_any_multigraph(rows, kind, duplicates, plan, reorder, shards):
     directed, weight = kind != "weighted", None if kind == "directed" else "w"
     frame = pd.DataFrame(rows, columns=["a", "b", "w"]).astype({"w": float})
     keep = {} if weight is None else dict(weight=weight, duplicates=duplicates)
-    graph = dasktc.prepare(frame, directed=directed, **keywords(reorder=reorder, **keep, **plan))
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame, directed=directed, **keywords(reorder=reorder, **keep, **plan))
     simple = expected_graph(rows, directed, duplicates)
     largest = max((w for *_, w in simple.edges(data="w")), default=1)
     if weight and largest == 0 and graph.edges:
@@ -96,11 +98,12 @@ def test_any_multigraph(rows, kind, duplicates, plan, reorder):
         assert graph.triad_census(isolated=isolated) == nx.triadic_census(simple)
 
 
-@given(oracle.text_multigraphs())
-def test_ids_of_text(edges):
+@given(oracle.text_multigraphs(), st.sampled_from([1, 2]))
+def test_ids_of_text(edges, shards):
     frame = pd.DataFrame(edges, columns=["a", "b"], dtype="str").assign(w=2.0)
     simple = nx.DiGraph(edges)
-    graph = dasktc.prepare(frame, weight="w", directed=True, ids="text")
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame, weight="w", directed=True, ids="text")
     assert_clustering(graph.clustering(), nx.clustering(simple))
     assert_clustering(graph.clustering(weight="w"), nx.clustering(simple))
 
@@ -396,13 +399,19 @@ class ChangingPart:
 
 
 @pytest.mark.parametrize(
-    ("rows", "reason"),
-    [([(0, 1, 1), (1, 2, 1)], "1 edge of block .* no row"), ([*TRIANGLE, (0, 1, 1)], "3 rows of edges were 4")],
+    ("rows", "reason", "shards"),
+    [
+        ([(0, 1, 1), (1, 2, 1)], "1 edge of block .* no row", 1),
+        ([(0, 1, 1), (1, 2, 1)], "1 edge of block .* no row", 2),
+        ([*TRIANGLE, (0, 1, 1)], "3 rows of edges were 4", 1),
+        ([*TRIANGLE, (0, 1, 1)], "3 rows of edges were 4", 2),
+        ([*TRIANGLE, (0, 7, 1)], "1 vertex is new", 2),
+    ],
 )
-def test_a_source_that_changes_between_its_passes_is_refused(rows, reason):
+def test_a_source_that_changes_between_its_passes_is_refused(rows, reason, shards):
     """Within memory a source is read twice."""
     source = Source("rows", (ChangingPart([TRIANGLE, rows]),), weight="w")
-    with pytest.raises(CountError, match=f"{reason}.*second pass over the source"):
+    with tuned(least_shards=shards), pytest.raises(CountError, match=f"{reason}.*second pass over the source"):
         dasktc.prepare(source, memory="20MB", weight="w")
 
 
@@ -413,13 +422,37 @@ def test_loops_beyond_memory_are_refused():
     dasktc.prepare(frame, weight="w")
 
 
-def test_vertices_in_shards_are_refused():
-    with tuned(least_shards=3):
-        for options in (dict(weight="w"), dict(directed=True), dict(edge_columns=["w"])):
-            with pytest.raises(
-                InputError, match="columns of edges need vectors of all vertices; prepare with a larger"
-            ):
-                dasktc.prepare(FRAME, memory="20MB", **options)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_edges_of_several_values_are_named(shards):
+    frame = pd.DataFrame({"a": [9, 3, 5, 5, 9], "b": [3, 5, 9, 3, 5], "w": [1, 2, 1, 3, 1]})
+    texts = frame.assign(a=frame.a.astype(str), b=frame.b.astype(str))
+    multigraph = nx.from_pandas_edgelist(frame, "a", "b", ["w"], nx.MultiGraph)
+    asked = [(rows, keep) for rows in (frame, texts) for keep in (dict(weight="w"), dict(edge_columns=["w"]))]
+    for source, keep in [*asked, (multigraph, dict(weight="w"))]:
+        with (
+            tuned(least_shards=shards),
+            pytest.raises(InputError, match=r"rows give the edge between '?3'? and '?5'? "),
+        ):
+            dasktc.prepare(source, memory="20MB", **keep)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_vertices_in_shards(tmp_path, plan):
+    """Within memory, with rows in chunks; averages are those of one process."""
+    frame = random_rows(3)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    options = keywords(weight="w", directed=True, duplicates="last", **plan)
+    here = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", threads=1)
+    with tuned(least_shards=3), dasktc.prepare(tmp_path / "a.csv", memory="20MB", **options) as graph:
+        assert graph.plan.shards == 3
+        assert graph.average_clustering("w") == pytest.approx(here.average_clustering("w"), rel=1e-12)
+        assert graph.average_clustering() == pytest.approx(here.average_clustering(), rel=1e-12)
+        for vertices in (None, sorted(here.triangles().index[:5])):
+            found = graph.clustering("w", vertices=vertices, frame="dask" if vertices is None else "pandas")
+            expected = here.clustering("w", vertices=vertices)
+            pd.testing.assert_series_equal(found.compute() if vertices is None else found, expected, rtol=1e-12)
+        with pytest.raises(InputError, match="the caller would get a number of every vertex"):
+            graph.clustering("w")
 
 
 def test_updates_are_refused():

@@ -20,6 +20,7 @@ from dasktc.errors import InputError
 from tests.questions.test_survey import PLANS, REORDERS, triangles_of
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import tuned
 
 KINDS = ["a", "b", "long text", "ü"]
 REDUCED = {"first": lambda values: values[0], "min": min, "max": max, "sum": sum}
@@ -80,10 +81,12 @@ def seen(graph, names):
     st.sampled_from(REORDERS),
     st.sampled_from(["first", "min", "max"]),
     st.sampled_from([1, 2]),
+    st.sampled_from([1, 3]),
 )
-def test_any_multigraph(frame, plan, reorder, repeats, threads):
+def test_any_multigraph(frame, plan, reorder, repeats, threads, shards):
     names = ["time", "kind"]
-    graph = prepared(frame, dict.fromkeys(names, repeats), reorder=reorder, threads=threads, **plan)
+    with tuned(least_shards=shards):
+        graph = prepared(frame, dict.fromkeys(names, repeats), reorder=reorder, threads=threads, **plan)
     categories = graph.columns["kind"]
     kinds = sorted(set(frame["kind"][frame["src"] != frame["dst"]]))
     assert categories == (tuple(kinds) if kinds else "int64")
@@ -268,6 +271,21 @@ def test_on_workers(client, tmp_path, expected, memory, kind):
         assert found.histogram.equals(alone.histogram)
         types = graph.triangle_types("group")
         assert types.equals(here.triangle_types(labels.set_index("vertex")["group"]))
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("ids", [int, str])
+def test_columns_of_vertices_in_shards(plan, ids):
+    edges = pd.DataFrame([(ids(u), ids(v)) for u, v in oracle.wheel(12)], columns=["src", "dst"])
+    names = sorted({*edges["src"], *edges["dst"]})
+    vertices = pd.DataFrame({"vertex": names, "age": np.arange(len(names)) / 4, "group": ["ab"[len(names) % 2]] * 13})
+    with tuned(least_shards=3):
+        graph = prepared(edges, [], vertices=vertices.sample(frac=1, random_state=1), **plan)
+    assert graph._context.plan.shards == 3
+    rows = graph.survey(lambda b: Counter(map(tuple, pd.DataFrame(b).itertuples(index=False))), ["age", "group"])
+    assert sum(rows.values()) == 12
+    for u, v, w, *values in rows:
+        assert values == [u / 4, v / 4, w / 4, 0, 0, 0]
 
 
 def test_columns_of_vertices():

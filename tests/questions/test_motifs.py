@@ -122,8 +122,8 @@ def test_sums_are_exact():
     stars, paws = question._sums_of_vertices(triangles, degrees, np.zeros_like(degrees))
     assert stars == 3 * comb(2**31 - 1, 3)
     assert paws == 3 * (2**61 - 7) * (2**31 - 3)
-    part = np.array([[0 << 32 | 1] * 5, [2**31 - 1] * 5])
-    assert question._sums_of_edges(part, degrees) == (5 * (2**31 - 2) ** 2, 5 * comb(2**31 - 1, 2))
+    ends, supports = np.full(5, 2**31 - 1), np.full(5, 2**31 - 1)
+    assert question._sums_of_edges(supports, ends, ends) == (5 * (2**31 - 2) ** 2, 5 * comb(2**31 - 1, 2))
 
 
 def test_what_is_refused():
@@ -157,11 +157,12 @@ def test_within_memory(tmp_path):
         assert graph.motifs() == of_igraph(list(edges))
 
 
-def test_vertices_in_shards_are_refused(tmp_path):
-    with tuned(least_shards=2), prepare(oracle.complete(30), memory="40MB", work_dir=tmp_path) as graph:
-        assert graph.plan.shards == 2
-        with pytest.raises(InputError, match="four-vertex subgraphs of vertices in shards is not built"):
-            graph.motifs()
+@pytest.mark.parametrize("reorder", ["degree", "collective", "indegree", "none"])
+def test_vertices_in_shards(tmp_path, reorder):
+    edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
+    with tuned(least_shards=3), prepare(edges, memory="40MB", work_dir=tmp_path, reorder=reorder) as graph:
+        assert graph.plan.shards == 3
+        assert graph.motifs() == of_igraph(edges)
 
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -58,6 +58,18 @@ def test_every_question_in_every_place(request, tmp_path, question, place):
         assert answer() == of_one_thread(question)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", [None, "20MB"])
+def test_vertices_in_shards_on_workers(client, tmp_path, memory):
+    options = {"distribute": "always", "client": client, "memory": memory, "work_dir": tmp_path, "backend": "cpu"}
+    for question in QUESTIONS:
+        if question.of_source or (question.call, "vertices in shards") in REFUSED:
+            continue
+        with tuned(least_shards=3):
+            found = asked(question, options, "dask")
+        assert found == asked(question, PLACES["one thread"], "pandas"), question.call
+
+
 def test_the_table_has_every_question():
     sections = {
         section

@@ -30,6 +30,7 @@ from dasktc.questions.sums import SUM
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
+from tests.support.slow_pipeline import tuned
 
 PLANS = [
     dict(),
@@ -70,10 +71,17 @@ def surveyed(graph):
     return {tuple(ids[list(numbers)]): count for numbers, count in graph.survey(listed).items()}
 
 
-@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.sampled_from([1, 3, 1 << 16]))
-def test_every_triangle_comes_once(edges, plan, reorder, size):
-    graph = retuned(prepared(edges, reorder=reorder, **plan), survey_batch=size)
-    assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
+@given(
+    oracle.multigraphs(),
+    st.sampled_from(PLANS),
+    st.sampled_from(REORDERS),
+    st.sampled_from([1, 3, 1 << 16]),
+    st.sampled_from([1, 3]),
+)
+def test_every_triangle_comes_once(edges, plan, reorder, size, shards):
+    with tuned(least_shards=shards):
+        graph = retuned(prepared(edges, reorder=reorder, **plan), survey_batch=size)
+        assert surveyed(graph) == dict.fromkeys(triangles_of(edges), 1)
 
 
 def test_batches_are_bounded():
@@ -101,9 +109,10 @@ def test_a_batch_goes_on_within_a_row():
     assert len(set(zip(uv.tolist(), vw.tolist(), strict=True))) == len(row) == 30 * 29 * 28 // 6
 
 
-@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.data())
-def test_triangle_types(edges, plan, reorder, data):
-    graph = prepared(edges, reorder=reorder, **plan)
+@given(oracle.multigraphs(), st.sampled_from(PLANS), st.sampled_from(REORDERS), st.data(), st.sampled_from([1, 3]))
+def test_triangle_types(edges, plan, reorder, data, shards):
+    with tuned(least_shards=shards):
+        graph = prepared(edges, reorder=reorder, **plan)
     vertices = sorted({vertex for edge in oracle.clean(edges) for vertex in edge})
     drawn = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(vertices), max_size=len(vertices)))
     labels = dict(zip(vertices, drawn, strict=True))
@@ -428,8 +437,8 @@ def test_sums_of_arrays_and_frames():
     assert frame.index.is_monotonic_increasing
 
 
-def test_sums_by_an_index_with_missing_labels(batches_of_3):
-    graph = prepared(oracle.complete(9))
+def test_sums_by_an_index_with_missing_labels():
+    graph = retuned(prepared(oracle.complete(9)), survey_batch=3)
     by_label = graph.survey(lambda b: pd.Series(1.0, index=np.where(b["u"] == b["u"].max(), np.nan, 1.0)))
     assert by_label.index.isna().tolist() == [False, True]
     assert by_label.sum() == 84

@@ -188,7 +188,7 @@ def test_vertices_in_shards_are_refused():
     with tuned(least_shards=2):
         graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
     assert graph.plan.shards == 2
-    with pytest.raises(InputError, match="updates of vertices in shards are not built; prepare with a larger memory="):
+    with pytest.raises(InputError, match=r"vectors of all vertices in one call, 300 B; prepare with a larger memory="):
         graph.update(add=frame([(0, 9)]))
 
 

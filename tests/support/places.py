@@ -107,22 +107,11 @@ QUESTIONS = [
     Question("clustering(), directed", lambda graph, frame: table(graph.clustering(frame=frame)), ("directed",)),
     Question("triad_census()", lambda graph, frame: graph.triad_census(), ("directed",)),
 ]
-SHARDS = "of vertices in shards is not built"
 ON_CPU = "is built for the CPU"
-WHOLE = "weights, directions and columns of edges need vectors of all vertices"
-VECTORS = "needs vectors of all vertices in every task"
-WITH_COLUMNS = [question.call for question in QUESTIONS if question.keeps]
 REFUSED = {
-    ("update()", "vertices in shards"): "updates of vertices in shards are not built",
-    ('similarity(measure="adamic_adar")', "vertices in shards"): SHARDS,
-    ("similarity([(0, 5)])", "vertices in shards"): SHARDS,
-    ("similarity(top=3)", "vertices in shards"): SHARDS,
-    ("motifs()", "vertices in shards"): SHARDS,
+    ("update()", "vertices in shards"): "an update makes vectors of all vertices in one call",
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
-    ("survey()", "vertices in shards"): VECTORS,
-    ("triangle_types()", "vertices in shards"): VECTORS,
-    **{(call, "vertices in shards"): WHOLE for call in WITH_COLUMNS},
 }
 """Why a question is refused, in the words of the error, by call and place."""
 

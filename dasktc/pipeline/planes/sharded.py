@@ -24,7 +24,7 @@ from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, 
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries, zipped
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.canonical import keys_of_places
-from dasktc.pipeline.stages.orient import wedges_of
+from dasktc.pipeline.stages.orient import ranks_of, wedges_of
 from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys
 from dasktc.pipeline.stages.shards import (
     even,
@@ -44,7 +44,7 @@ from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Sizes
 
-__all__ = ["ShardedPlane"]
+__all__ = ["ShardedPlane", "ranks"]
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,13 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     refuse_beyond(top + 1, bits)
     keys = Sharded(weight.starts, weight.map(executor, stage, weight_keys, top, bits, executor.backend))
     return *places(executor, stage, keys, (top + 1) << bits), top
+
+
+def ranks(executor: Executor, stage: str, weight: Sharded) -> Sharded:
+    """Rank vertices by descending weight, ties by ascending id."""
+    if len(weight.parts) == 1:
+        return Sharded(weight.starts, [executor.submit(stage, ranks_of, [weight.whole], executor.backend)])
+    return _by_weight(executor, stage, weight)[1]
 
 
 # new ids of the ranks in other orders than by degree

@@ -20,10 +20,23 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.executors.base import CPU, Executor, Fold, for_backend
 from dasktc.options import Ids
 from dasktc.pipeline.stages.id_maps import map_of
-from dasktc.pipeline.stages.shards import by_place, cut, cut_pairs, entries_of, filled, joined, put
+from dasktc.pipeline.stages.shards import (
+    Span,
+    ascending,
+    by_place,
+    cut,
+    cut_pairs,
+    entries_in_order,
+    entries_of,
+    entries_of_spans,
+    filled,
+    joined,
+    put,
+)
 
 __all__ = [
-    "GROUP", "Sharded", "gather_entries", "map_on_host", "permuted", "scatter_entries", "vectors_on_host", "zipped",
+    "GROUP", "Sharded", "gather_entries", "gather_spans", "map_on_host", "permuted", "reordered", "scatter_entries",
+    "vectors_on_host", "zipped",
 ]  # fmt: skip
 
 GROUP = 8
@@ -125,6 +138,21 @@ def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[An
         for shard_requests, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
     return [list(entries) for entries in zip(*answers, strict=True)]
+
+
+def gather_spans(executor: Executor, stage: str, vector: Sharded, spans: list[Span]) -> list[list[Any]]:
+    """Gather entries of a sharded vector by arithmetic progressions of indices; returns as `gather_entries` does."""
+    rows = vector.map(executor, stage, entries_of_spans, spans)
+    return executor.transpose(stage, rows, len(spans))
+
+
+def reordered(executor: Executor, stage: str, vector: Sharded, order: Sharded) -> Sharded:
+    """Reorder a sharded vector: entry order[i] of the vector becomes entry i of the result, in the order's shards."""
+    if len(vector.parts) == len(order.parts) == 1:
+        return Sharded(order.starts, [executor.submit(stage, entries_of, order.whole, vector.whole, 0)])
+    ids, places = executor.transpose(stage, executor.map(stage, ascending, list(order.parts)), 2)
+    calls = zipped(places, gather_entries(executor, stage, vector, ids))
+    return Sharded(order.starts, executor.map(stage, entries_in_order, calls, executor.backend))
 
 
 def scatter_entries(

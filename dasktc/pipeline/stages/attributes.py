@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from dasktc.planning.schemes import Block
 from dasktc.wording import advice, option
 
 __all__ = [
-    "AGAINST", "ALONG", "ArcFacts", "Clash", "EdgeAttributes", "Numbering", "ReadPart", "add_neighbours",
+    "AGAINST", "ALONG", "ArcFacts", "Clash", "EdgeAttributes", "Numbering", "ReadPart", "Share", "add_neighbours",
     "arcs_of_block", "differing_weights", "directions_of", "distinct_codes", "largest_loop", "loops_of",
     "neighbours_of_block", "no_neighbours", "read_arcs", "read_part", "roots_of",
 ]  # fmt: skip
@@ -43,6 +44,8 @@ Clash = tuple[int, float, float]
 """The position of an arc's code, and two of its weights."""
 Numbering = Any
 """First id and stride of the vertices of a block's rows or columns, or their ids."""
+Share = tuple[Array, Numbering]
+"""Counts of some vertices of a shard, and the first position and stride of these there, or their positions."""
 
 
 class ArcFacts(NamedTuple):
@@ -79,7 +82,7 @@ class EdgeAttributes:
         empty where there are no weights.
     directions : dict of (i, j) to handle of array of uint8
         Empty where the graph is undirected.
-    neighbours : handle of array of int64, shape (3, V), or None
+    neighbours : Sharded of arrays of int64, shape (3, any), or None
         Each vertex's number of neighbours by edges from it only, to it only, and in both directions, by the ids of the
         blocks; None where the graph is undirected.
     """
@@ -253,22 +256,58 @@ def roots_of(arcs: Array, largest: float) -> Array:
 # neighbours
 
 
-def neighbours_of_block(block: OrientedCSR, directions: Array, columns: int) -> Array:
+def neighbours_of_block(
+    block: OrientedCSR,
+    directions: Array,
+    width: int,
+    rows: Numbering,
+    columns: Numbering,
+    starts: tuple[int, ...],
+) -> list[list[Share]]:
     """Count each vertex's neighbours in a block by the direction of the edge, on the host.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+    directions : array of uint8
+    width : int
+        Number of vertices of its columns.
+    rows, columns : Numbering
+        Of the vertices of its rows and of its columns.
+    starts : tuple of int
+        The first vertex of each shard of all vertices, and their number.
 
     Returns
     -------
-    array of int64, shape (3, rows + columns)
-        For the vertices of the rows, and behind them those of the columns: neighbours by edges from the vertex only, to
-        it only, and in both directions.
+    list of two Share
+        For each shard, those of the rows and of the columns: neighbours by edges from the vertex only, to it only, and
+        in both directions, int64 of shape (3, any).
     """
     directions, block_columns = on_host(directions), on_host(block.columns)
-    rows = np.arange(block.rows).repeat(np.diff(on_host(block.offsets)))
-    row_counts, column_counts = (
-        np.bincount(directions.astype(np.int64) * size + ends, minlength=4 * size).reshape(4, size)
-        for ends, size in ((rows, block.rows), (block_columns, columns))
-    )
-    return np.concatenate([row_counts[[ALONG, AGAINST, 3]], column_counts[[AGAINST, ALONG, 3]]], axis=1)
+    ends = np.arange(block.rows).repeat(np.diff(on_host(block.offsets))), block_columns
+    sides = []
+    for side_ends, numbering, size, ways in zip(
+        ends, (rows, columns), (block.rows, width), ([ALONG, AGAINST, 3], [AGAINST, ALONG, 3]), strict=True
+    ):
+        counts = np.bincount(directions.astype(np.int64) * size + side_ends, minlength=4 * size).reshape(4, size)
+        sides.append(_shares_of(counts[ways], numbering, starts))
+    return [list(shares) for shares in zip(*sides, strict=True)]
+
+
+def _shares_of(counts: Array, numbering: Numbering, starts: tuple[int, ...]) -> list[Share]:
+    """Cut the counts of a side's vertices at the first vertices of the shards."""
+    shares = list[Share]()
+    for first, end in pairwise(starts):
+        if isinstance(numbering, tuple):
+            id, stride = numbering
+            start, stop = (max(0, -((id - bound) // stride)) for bound in (first, end))
+            places: Numbering = id + start * stride - first, stride
+        else:
+            ids = on_host(numbering)
+            start, stop = (int(ids.searchsorted(bound)) for bound in (first, end))
+            places = ids[start:stop] - first
+        shares.append((counts[:, start:stop], places))
+    return shares
 
 
 def no_neighbours(vertices: int) -> Array:
@@ -276,16 +315,14 @@ def no_neighbours(vertices: int) -> Array:
     return np.zeros((3, vertices), np.int64)
 
 
-def add_neighbours(total: Array, part: tuple[Array, int, Numbering, Numbering]) -> Array:
-    """Add neighbours in a block, given with its number of rows and the ids of rows and columns, to those in others."""
-    counts, rows, *numberings = part
-    for side_counts, numbering in zip((counts[:, :rows], counts[:, rows:]), numberings, strict=True):
-        if isinstance(numbering, tuple):
-            first, stride = numbering
-            target = total[:, first::stride][:, : side_counts.shape[1]]  # a block may have one more row, without edges
-            target += side_counts[:, : target.shape[1]]
+def add_neighbours(total: Array, shares: list[Share]) -> Array:
+    """Add the neighbours of a shard's vertices in a block to those in others."""
+    for counts, places in shares:
+        if isinstance(places, tuple):
+            first, stride = places
+            total[:, first::stride][:, : counts.shape[1]] += counts
         else:
-            total[:, on_host(numbering)] += side_counts
+            total[:, places] += counts
     return total
 
 

@@ -16,16 +16,15 @@ import numpy as np
 
 from dasktc.backends import lazy_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.backends.vertex_maps import VertexMap
-from dasktc.errors import CountError, InputError, shown
+from dasktc.errors import CountError, InputError
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.grid import Layout
 from dasktc.wording import plural
 
 __all__ = [
-    "REPEATS", "Column", "Columns", "Deal", "Facts", "Repeats", "ascending", "candidates", "categories_of", "chunks_of",
-    "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined", "keys_between", "lost_rows", "placed",
-    "places_among", "read_values", "typed", "values_of_block",
+    "REPEATS", "Column", "Columns", "Deal", "Facts", "Repeats", "ValueFacts", "ascending", "candidates",
+    "categories_of", "chunks_of", "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined",
+    "keys_between", "lost_rows", "places_among", "read_values", "typed", "values_of_block",
 ]  # fmt: skip
 
 Array = Any
@@ -48,8 +47,8 @@ class Column:
         Of the arrays: int64, float64, or int32 for codes.
     categories : tuple of str or None
         What the codes 0, 1, ... stand for, ascending; None: the values are numbers.
-    values : handle of array, or dict of (i, j) to handle of array
-        Of vertices: one array by the ids of the blocks. Of edges: one for each block, in the order of its columns.
+    values : Sharded, or dict of (i, j) to handle of array
+        Of vertices: a vector by the ids of the blocks. Of edges: an array for each block, in the order of its columns.
     """
 
     dtype: str
@@ -78,6 +77,21 @@ class Facts(NamedTuple):
 
     kind: str
     largest: int
+
+
+class ValueFacts(NamedTuple):
+    """Facts of the values of edges in a range of a block.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows of these edges.
+    clash : (int, int) or None
+        Source and target of an edge whose rows have different values, where these are not combined.
+    """
+
+    rows: int
+    clash: tuple[int, int] | None = None
 
 
 # types
@@ -183,25 +197,6 @@ def distinct_texts(frame: Frame) -> list[str]:
     return list(map(str, frame["weight"].unique()))
 
 
-# vertices
-
-
-def placed(values: Array, dense: Array, order: Array) -> Array:
-    """Reorder values to the ids of the blocks.
-
-    Parameters
-    ----------
-    values : array, shape (V,)
-    dense : array of int64, shape (V,)
-        The dense id of each value.
-    order : array of integers, shape (V,)
-        The dense id of each id of the blocks.
-    """
-    dense_values = np.empty_like(values)
-    dense_values[dense] = values
-    return dense_values.take(order)
-
-
 # edges
 
 
@@ -234,17 +229,16 @@ def encoded(values: Any, dtype: str, categories: tuple[str, ...] | None) -> Arra
 
 
 def candidates(
-    frame: Frame, vertices: VertexMap, block_ids: Array, deal: Deal, values: Callable[[Any], Array] | None
+    frame: Frame, ends: list[Array], deal: Deal, values: Callable[[Any], Array] | None
 ) -> list[tuple[Array, ...]]:
     """Deal a frame's rows to the blocks that may hold their edges.
 
     Parameters
     ----------
     frame : DataFrame
-        "src", "dst", and values "weight" where these are read, without loops.
-    vertices : VertexMap
-    block_ids : array
-        The id in the blocks of each dense id.
+        With values "weight" where these are read, without loops.
+    ends : list of two arrays
+        The ids in the blocks of "src" and "dst" of its rows.
     deal : Deal
     values : callable (column) -> array, or None
         Converts the values; None: there are none.
@@ -255,7 +249,7 @@ def candidates(
         For each block, in row-major order, and each range of sources: codes and values of rows in their order. Where
         ids do not tell the direction of an edge, there is a code for both.
     """
-    a, b = (block_ids.take(vertices.dense(frame[end])).astype(np.int64) for end in ("src", "dst"))
+    a, b = (ids.astype(np.int64) for ids in ends)
     sources, targets, reverse_mask = np.maximum(a, b), np.minimum(a, b), a < b
     columns = () if values is None else (values(frame["weight"]),)
     layout, ranges = deal.layout, len(deal.sources)
@@ -355,9 +349,7 @@ def values_of_block(
     dtype: str,
     repeats: Repeats | None,
     name: str,
-    vertices: VertexMap,
-    order: Array,
-) -> tuple[Array, int]:
+) -> tuple[Array, ValueFacts]:
     """Return the value of each of a block's edges from a range of sources, in the order of its columns.
 
     Parameters
@@ -373,20 +365,17 @@ def values_of_block(
         What to do with the values of several rows; None: they are equal, else refused.
     name : str
         Of the column, for errors.
-    vertices : VertexMap
-    order : array
-        The dense id of each id of the blocks; both give the caller's ids, for errors.
 
     Returns
     -------
     values : array
-    rows : int
-        Number of rows of these edges.
+    facts : ValueFacts
+        With a clash the values are meaningless.
 
     Raises
     ------
     InputError
-        Rows give an edge different values, or a sum exceeds 64 bits.
+        A sum exceeds 64 bits.
     CountError
         An edge of the block has no row.
     """
@@ -397,21 +386,19 @@ def values_of_block(
     places = places_among(block_keys, keys[first_rows], name, block)
     first, end = first_rows[places], np.append(first_rows, len(keys))[1:][places]
     rows = int((end - first).sum())
+    facts = ValueFacts(rows)
     if repeats == "first" or not rows:
-        return values.take(first), rows
+        return values.take(first), facts
     if repeats is None:
         minima, maxima = (_reduced(function, values, first, end) for function in (np.minimum, np.maximum))
         for edge in np.flatnonzero(minima != maxima)[:1]:
-            ends = vertices.external(order.take([*unpack(block_keys[edge], shift)])).tolist()
-            raise InputError(
-                f"rows give the edge between {' and '.join(map(shown, ends))} different values of {name}: which is "
-                f"meant is unclear; pass edge_columns={{{name!r}: {' | '.join(map(repr, REPEATS))}}}"
-            )
-        return minima, rows
+            source, target = unpack(block_keys[edge], shift)
+            facts = ValueFacts(rows, (int(source), int(target)))
+        return minima, facts
     if repeats == "sum":
         _refuse_sums(values, end - first, name)
-        return _reduced(np.add, values, first, end), rows
-    return _reduced(np.minimum if repeats == "min" else np.maximum, values, first, end), rows
+        return _reduced(np.add, values, first, end), facts
+    return _reduced(np.minimum if repeats == "min" else np.maximum, values, first, end), facts
 
 
 def _reduced(function: Any, values: Array, first: Array, end: Array) -> Array:

@@ -18,12 +18,15 @@ from dasktc.pipeline.stages.reorder import relabel
 from dasktc.wording import advice, plural
 
 __all__ = [
-    "ValueOps", "by_place", "cut", "cut_pairs", "entries_of", "even", "filled", "id_bits", "in_degree_of", "in_place",
-    "integers", "joined", "largest", "localised", "logical_or", "mixed", "number_values", "oriented_locally", "put",
-    "refuse_beyond", "sample_values", "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
+    "Span", "ValueOps", "ascending", "by_place", "cut", "cut_pairs", "entries_in_order", "entries_of",
+    "entries_of_spans", "even", "filled", "id_bits", "in_degree_of", "in_place", "integers", "joined", "largest",
+    "localised", "logical_or", "mixed", "number_values", "oriented_locally", "put", "refuse_beyond", "sample_values",
+    "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
 ]  # fmt: skip
 
 Array = Any
+Span = tuple[int, int, int]
+"""First index, stride and end of an arithmetic progression."""
 
 
 def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
@@ -115,6 +118,30 @@ def _cuts(values: Array, starts: Any, backend: Backend) -> list[int]:
 def entries_of(ids: Array, part: Array, first: int) -> Array:
     """Select entries of a shard that begins with entry `first`."""
     return part.take(ids - first)
+
+
+def entries_of_spans(part: Array, first: int, spans: list[Span]) -> list[Array]:
+    """Select, for each span, the entries in a shard that begins with entry `first`."""
+    entries = []
+    for begin, stride, end in spans:
+        start = begin + stride * max(0, -((begin - first) // stride))
+        entries.append(part[start - first : max(start, end) - first : stride])
+    return entries
+
+
+def ascending(order: Array) -> list[Array]:
+    """Indices in ascending order, and the position that each had."""
+    places = order.argsort()
+    return [order.take(places), places]
+
+
+def entries_in_order(given: list[Any], backend: Backend) -> Array:
+    """Put entries that were gathered by ascending indices where these indices were."""
+    places, entries = given
+    gathered = backend.array.concatenate(entries)
+    result = backend.array.empty_like(gathered)
+    result[places] = gathered
+    return result
 
 
 def cut_pairs(pair: list[Array], starts: Any, backend: Backend) -> list[tuple[Array, Array]]:

@@ -27,7 +27,9 @@ from dasktc.executors.stores.file_store import FileStore, stage_memory_within
 from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.write import write_edges
-from dasktc.options import Method, Options, RunOptions
+from dasktc.options import AttributeOptions, Method, Options, RunOptions
+from dasktc.pipeline.attributes import edge_attributes
+from dasktc.pipeline.columns import edge_column
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.planes import vertex_budget as vertex_room
 from dasktc.pipeline.planes.choice import sharded
@@ -35,8 +37,16 @@ from dasktc.pipeline.planes.distinct import numbered
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
+from dasktc.pipeline.stages.attributes import ReadPart
+from dasktc.pipeline.stages.columns import Columns
 from dasktc.pipeline.stages.shards import integers
 from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.questions import similarity, weighted_clustering
+from dasktc.questions.signed_triangles import signed_triangles
+from dasktc.questions.similarity import MEASURES
+from dasktc.questions.survey import survey
+from dasktc.questions.triad_census import triad_census
+from dasktc.questions.triangle_types import triangle_types
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
 from tests.support.keywords import keywords
@@ -247,6 +257,9 @@ class Watched(LocalExecutor):
     def stream(self, stage, function, calls):
         return super().stream(stage, self.watched(lambda *call: list(function(*call))), calls)
 
+    def map_unordered(self, stage, function, calls):
+        return super().map_unordered(stage, self.watched(function), calls)
+
 
 def held(value):
     """Bytes of all arrays in a value."""
@@ -284,6 +297,54 @@ def test_no_array_grows_with_the_vertices(reorder, ids):
     assert large.largest < 1.5 * small.largest
     assert large.most < 1.5 * small.most
     assert large.largest < 8 * 200 * 32 / 3  # a vector of all vertices takes 51,200 bytes
+
+
+def of_labels(context):
+    ids = np.concatenate(context.executor.gather(context.prepared.vertices.parts))
+    labels = pd.Series(np.arange(len(ids)) % 3, ids).sample(frac=1, random_state=1)
+    return triangle_types(context, labels)["triangles"].sum()
+
+
+QUESTIONS = {
+    "survey": lambda context: survey(context, lambda batch: int(batch["w_uv"].sum()), ["w"]),
+    "triangle types": of_labels,
+    "signed triangles": lambda context: signed_triangles(context, "w")["balanced"],
+    "weighted clustering": lambda context: weighted_clustering.average_clustering(context, "w"),
+    "triad census": lambda context: triad_census(context)["012"],
+    "weighted supports": lambda context: len(similarity._weighted_supports(context, MEASURES["adamic_adar"].weight)),
+    "given pairs": lambda context: similarity.similarity(
+        context, [(0, 0), (7, 7)], "resource_allocation"
+    ).resource_allocation.sum(),
+}
+
+
+def watched_question(question, parts, ids):
+    """The largest arrays while columns and weights are kept, and a question is answered, as in `watched`."""
+    given = random_edges(200 * parts, 400 * parts, 3)
+    given = [(f"{u:09}", f"{v:09}") for u, v in given] if ids == "text" else given
+    tasks, options = Watched(parts), Options(partition="hash2d", parts=parts // 4)
+    source = source_of(given, ids, parts)
+    with in_shards(parts), many_partitions(400):
+        context = build(tasks, source, options)._context
+    frames = [part.read(CPU).assign(weight=1.0) for part in source.parts]
+    source = replace(source, parts=tuple(ReadPart(frame, ids) for frame in frames), weight="w")
+    tasks.largest = tasks.most = 0
+    kept = edge_column(tasks, context.prepared, context.blocks, source, "w", "max")
+    values = edge_attributes(tasks, context.prepared, context.blocks, source, AttributeOptions("w", True, "last"))
+    prepared = replace(context.prepared, columns=Columns({}, {"w": kept}), attributes=values)
+    assert len(values.neighbours.parts) == parts
+    assert QUESTIONS[question](replace(context, prepared=prepared)) > 0
+    return tasks
+
+
+@pytest.mark.parametrize(
+    ("question", "ids"),
+    some([*((question, "int") for question in QUESTIONS), ("survey", "text")], lambda *case: case == ("survey", "int")),
+)
+def test_no_array_of_a_question_grows_with_the_vertices(question, ids):
+    small, large = watched_question(question, 8, ids), watched_question(question, 32, ids)
+    assert large.largest < 1.5 * small.largest
+    assert large.largest < 8 * 200 * 32 / 3
 
 
 def test_a_whole_vector_would_be_seen():
@@ -466,6 +527,22 @@ def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
         pd.testing.assert_series_equal(one, other)
     for one, other in zip(found[2:], expected[2:], strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_requested_vertices(ids):
+    """Each shard is asked for the ids that it may have."""
+    given = [(f"v{u}", f"v{v}") if ids == "text" else (u, v) for u, v in complete(30)]
+    wanted = [name for edge in given[::-7] for name in edge]
+    with in_shards(4):
+        graph = build(LocalExecutor(), source_of(given, ids, 3), Options())
+    found = graph.triangles(vertices=wanted)
+    assert found.index.tolist() == wanted
+    assert found.tolist() == [29 * 28 // 2] * len(wanted)
+    for missing in ("w", "a", "v31") if ids == "text" else (-1, 31, 99):
+        with pytest.raises(InputError, match=f"1 id that is not in the graph, for example '?{missing}'?"):
+            graph.triangles(vertices=[*wanted, missing])
+    assert not len(graph.triangles(vertices=[]))
 
 
 @pytest.mark.parametrize("ids", ["int", "text"])

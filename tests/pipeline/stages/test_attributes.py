@@ -1,7 +1,6 @@
 """Edge attributes: rows of an edge are combined as a dictionary of edges does it."""
 
 from math import cbrt
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,9 +26,7 @@ from dasktc.pipeline.stages.attributes import (
 )
 from dasktc.pipeline.stages.columns import Deal, candidates
 from dasktc.pipeline.stages.edge_keys import shift_of
-from dasktc.pipeline.stages.ids import map_of_integers
 from dasktc.planning.grid import Axis, Layout, Shape
-from tests.support.slow_pipeline import CPU
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-3, 5)), max_size=40)
 VERTICES, SHIFT = 10, shift_of(10)
@@ -40,6 +37,12 @@ def block_of(edges):
     lengths = np.bincount([u for u, _ in edges], minlength=VERTICES)
     columns = np.array([v for _, v in sorted(edges)], "int32")
     return OrientedCSR(np.concatenate([[0], np.cumsum(lengths)]), columns, ordered=all(u > v for u, v in edges))
+
+
+def ends_of(frame, place=None):
+    """The ids of the blocks of both ends of rows."""
+    ends = frame[["src", "dst"]].to_numpy(np.int64).T
+    return list(ends if place is None else place.take(ends))
 
 
 @given(
@@ -58,14 +61,14 @@ def test_rows_of_an_edge_are_combined(rows, directed, duplicates, seed, cut, ord
     options = AttributeOptions("w" if weighted else None, directed, duplicates if weighted else None)
     place = np.random.default_rng(seed).permutation(VERTICES)
     frame = pd.DataFrame(rows, columns=["src", "dst", "weight"]).astype({"weight": float})
-    proper, vertices = frame[frame.src != frame.dst], map_of_integers(np.arange(VERTICES), CPU)
+    proper = frame[frame.src != frame.dst]
     arcs = [(int(place[u]), int(place[v]), w) for u, v, w in proper.itertuples(index=False)]
     edges = {(max(u, v), min(u, v)) if ordered else ((u, v) if (u + v) % 2 else (v, u)) for u, v, _ in arcs}
     edges = sorted(edges - {(v, u) for u, v in edges if u < v and (v, u) in edges})
     block = block_of(edges)
     layout = Layout(Axis(VERTICES, 1), (Axis(VERTICES, 1),), Shape(VERTICES, SHIFT, ordered))
     deal, values = Deal(SHIFT, layout, 1, (0, cut)), np.asarray if weighted else None
-    dealt = [candidates(some, vertices, place, deal, values) for some in (proper[:7], proper[7:])]
+    dealt = [candidates(some, ends_of(some, place), deal, values) for some in (proper[:7], proper[7:])]
     spans = (0, cut), (cut, VERTICES)
     found = [
         arcs_of_block(block, [shares[k] for shares in dealt], SHIFT, span, options) for k, span in enumerate(spans)
@@ -88,8 +91,12 @@ def test_rows_of_an_edge_are_combined(rows, directed, duplicates, seed, cut, ord
     if directed:
         directions = directions_of(combined)
         assert directions.tolist() == [ALONG * ((u, v) in wanted) | AGAINST * ((v, u) in wanted) for u, v in edges]
-        counts = neighbours_of_block(block, directions, VERTICES)
-        out, into, both = add_neighbours(no_neighbours(VERTICES), [counts, VERTICES, (0, 1), np.arange(VERTICES)])
+        shards = neighbours_of_block(block, directions, VERTICES, (0, 1), np.arange(VERTICES), (0, cut, VERTICES))
+        parts = [
+            add_neighbours(no_neighbours(end - first), shares)
+            for shares, (first, end) in zip(shards, spans, strict=True)
+        ]
+        out, into, both = np.concatenate(parts, axis=1)
         known = set(wanted)
         assert both.tolist() == [sum(u == w and (v, u) in known for u, v in known) for w in range(VERTICES)]
         assert out.tolist() == [sum(u == w and (v, u) not in known for u, v in known) for w in range(VERTICES)]
@@ -106,26 +113,25 @@ def test_directions_follow_a_blocks_own_edges():
     """Rows 0 and 2 of stride 2: the block's edges are (0, 3), (2, 1) and (2, 3)."""
     block = OrientedCSR(np.array([0, 1, 3]), np.array([1, 0, 1], "int32"), 2, 0, 1)
     frame = pd.DataFrame({"src": [1, 3, 0, 3, 2], "dst": [2, 0, 1, 2, 3]})
-    axis, vertices = Axis(4, 2), map_of_integers(np.arange(4), CPU)
+    axis = Axis(4, 2)
     deal = Deal(2, Layout(axis, (axis,), Shape(4, 2, False)), 4)
-    shares = candidates(frame, vertices, np.arange(4), deal, None)
+    shares = candidates(frame, ends_of(frame), deal, None)
     options = AttributeOptions(None, True)
     directions, facts = arcs_of_block(block, [shares[1]], 2, (0, 4), options)
     assert directions.tolist() == [AGAINST, AGAINST, ALONG | AGAINST]
     assert facts.rows == 4
     with pytest.raises(CountError, match=r"2 edges of block \(0, 0\) have no row in a second pass over the source"):
-        arcs_of_block(block, [candidates(frame[3:], vertices, np.arange(4), deal, None)[1]], 2, (0, 4), options)
+        arcs_of_block(block, [candidates(frame[3:], ends_of(frame[3:]), deal, None)[1]], 2, (0, 4), options)
 
 
 def test_the_largest_ids_have_codes_below_64_bits():
     """The edge between the last two of 2^31 - 1 vertices, from the smaller id to the larger, in two rows."""
     vertices = 2**31 - 1
     u, v, shift = vertices - 1, vertices - 2, shift_of(vertices)
-    same = SimpleNamespace(take=lambda ids: ids, dense=lambda ids: ids.to_numpy())
     frame = pd.DataFrame({"src": [v, v], "dst": [u, u], "weight": [2.0, 6.0]})
     axis = Axis(vertices, 1)
     deal = Deal(shift, Layout(axis, (axis,), Shape(vertices, shift, True)), 1, (0, v))
-    shares = candidates(frame, same, same, deal, np.asarray)
+    shares = candidates(frame, ends_of(frame), deal, np.asarray)
     assert [len(codes) for codes, _ in shares] == [0, 2]
     block = OrientedCSR(np.array([0, 1]), np.array([v], "int32"), 1, u, 0, ordered=True)
     arcs, facts = arcs_of_block(block, [shares[1]], shift, (v, vertices), AttributeOptions("w", True, "sum"))
@@ -137,8 +143,9 @@ def test_the_largest_ids_have_codes_below_64_bits():
 def test_members_have_their_neighbours_added():
     """Rows and columns of a part are vertices 1, 4 and 5, with the edges 4 - 1 and 5 → 4."""
     block = OrientedCSR(np.array([0, 0, 1, 2]), np.array([0, 1], "int32"), members=np.array([1, 4, 5]))
-    counts = neighbours_of_block(block, np.array([3, ALONG], "uint8"), 3)
-    found = add_neighbours(no_neighbours(6), [counts, 3, block.members, block.members])
+    directions, members = np.array([3, ALONG], "uint8"), block.members
+    first, second = neighbours_of_block(block, directions, 3, members, members, (0, 4, 6))
+    found = np.concatenate([add_neighbours(no_neighbours(4), first), add_neighbours(no_neighbours(2), second)], axis=1)
     assert found.tolist() == [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 

@@ -1,0 +1,113 @@
+"""Ids of the blocks for rows by the caller's ids, and the caller's ids of some vertices.
+
+Rows that are read once more, with what they say of edges, have the caller's ids. A map of all vertices has their dense
+ids, and another vector the blocks' ids. Where these are in shards, the distinct ids of a frame are cut at the first ids
+of the shards, each of which returns the blocks' ids of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from dasktc.executors.base import CPU, Executor
+from dasktc.options import Ids
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, map_on_host, permuted, vectors_on_host, zipped
+from dasktc.pipeline.stages.ids import texts
+from dasktc.pipeline.stages.orient import inverse
+from dasktc.pipeline.stages.row_ids import (
+    block_ids_of_shard,
+    first_id,
+    own_ids,
+    positions,
+    with_ends_of_map,
+    with_own_ends,
+)
+from dasktc.pipeline.stages.shards import integers
+
+__all__ = ["BlockIds", "block_ids"]
+
+
+class BlockIds(Protocol):
+    """The ids of the blocks of all vertices; frames are on the host."""
+
+    def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Call `function(frame, ends, *shared)` for each frame, and empty the list; `ends` has the ids of both ends."""
+
+    def names(self, ids: list[int]) -> list[Any]:
+        """Return the caller's ids of some vertices, ascending."""
+
+
+def block_ids(executor: Executor, stage: str, vertices: Any, order: Sharded, ids: Ids) -> BlockIds:
+    """The ids of the blocks, from the map of the caller's ids, or these ids in shards, and the dense id of each."""
+    if isinstance(vertices, Sharded):
+        executor, (vertices, order) = vectors_on_host(executor, stage, vertices, order)
+        return ShardedIds(executor, stage, vertices, order, ids)
+    return WholeIds(executor, stage, *map_on_host(executor, stage, vertices, order.whole, ids))
+
+
+@dataclass(frozen=True)
+class WholeIds:
+    """A map of the caller's ids, and the dense id of each id of the blocks, on the host."""
+
+    executor: Executor
+    stage: str
+    vertices: Any
+    order: Any
+
+    def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Call a function, as `BlockIds` says."""
+        place = self.executor.submit(self.stage, inverse, self.order, CPU)
+        return self.executor.map(self.stage, with_ends_of_map, frames, self.vertices, place, function, *shared)
+
+    def names(self, ids: list[int]) -> list[Any]:
+        """Return the caller's ids, as `BlockIds` says."""
+        call = self.executor.submit(self.stage, _external_ids, self.vertices, self.order, ids)
+        (names,) = self.executor.gather([call])
+        return list(names)
+
+
+def _external_ids(vertices: Any, order: Any, ids: list[int]) -> list[Any]:
+    return list(vertices.external(np.sort(order[ids])).tolist())
+
+
+@dataclass(frozen=True)
+class ShardedIds:
+    """The caller's ids, and the dense id of each id of the blocks, in shards on the host."""
+
+    executor: Executor
+    stage: str
+    vertices: Sharded
+    order: Sharded
+    ids: Ids
+
+    def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Call a function, as `BlockIds` says."""
+        executor, stage, order, starts = self.executor, self.stage, self.order, self.vertices.starts
+        numbers = Sharded(order.starts, order.map(executor, stage, positions, executor.backend))
+        places = permuted(executor, stage, numbers, order, starts)
+        pairs = list(zip(self.vertices.parts, places.parts, strict=True))
+        shards = [pair for pair, (first, end) in zip(pairs, pairwise(starts), strict=True) if first < end] or pairs[:1]
+        firsts = executor.gather([executor.submit(stage, first_id, part) for part, _ in shards[1:]])
+        found = executor.map(stage, own_ids, list(frames), self.ids)
+        ids, ends = executor.transpose(stage, found, 2)
+        operations = texts(executor.backend) if self.ids == "text" else integers(executor.backend)
+        requests = executor.transpose(stage, executor.map(stage, operations.cut, ids, firsts), len(shards))
+        answers = [
+            executor.map(stage, block_ids_of_shard, list(values), *shard)
+            for values, shard in zip(requests, shards, strict=True)
+        ]
+        entries = [list(pieces) for pieces in zip(*answers, strict=True)]
+        return executor.map(stage, with_own_ends, zipped(frames, ends, entries), function, *shared)
+
+    def names(self, ids: list[int]) -> list[Any]:
+        """Return the caller's ids, as `BlockIds` says."""
+        executor, dense = self.executor, np.array(ids)
+        for vector in (self.order, self.vertices):
+            (pieces,) = gather_entries(executor, self.stage, vector, [np.sort(dense)])
+            dense = np.concatenate([np.asarray(piece) for piece in executor.gather(pieces)])
+        return list(dense.tolist())

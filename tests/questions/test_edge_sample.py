@@ -197,14 +197,11 @@ def test_intervals_hold_where_few_edges_have_all_triangles(name, share):
 @pytest.mark.parametrize("share", [0.5, 0.2, 0.05])
 @pytest.mark.parametrize("graph", ["email", "kronecker", "random"])
 def test_intervals_have_their_coverage(graph, share, confidence):
-    source = columns_of(
-        {
-            "email": datasets.email,
-            "kronecker": lambda: generate.kronecker(12),
-            "random": lambda: generate.random_graph(2_000, 40_000),
-        }[graph](),
-        "cpu",
-    )  # once, instead of 200 times
+    source = {  # in memory, as it is read 200 times
+        "email": datasets.email,
+        "kronecker": lambda: columns_of(generate.kronecker(12), "cpu"),
+        "random": lambda: columns_of(generate.random_graph(2_000, 40_000), "cpu"),
+    }[graph]()
     triangles = int(dasktc.triangle_count(source, backend="cpu"))
     found = [estimate(source, share=share, seed=seed, confidence=confidence) for seed in range(200)]
     noise = 2.5 * (confidence * (1 - confidence) / 200) ** 0.5

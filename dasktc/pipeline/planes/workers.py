@@ -17,7 +17,7 @@ needs of them (`Executor.measured`). Every worker stacks the single block for it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter
@@ -91,7 +91,7 @@ class PlacedInputs(Inputs):
     ends: Callable[..., Any] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Canonical):
     """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
 
@@ -100,10 +100,10 @@ class Ranked(Canonical):
     ranks : handle of Ranks
     """
 
-    ranks: Any = None
+    ranks: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RankedGraph(Oriented):
     """An oriented graph of such edges.
 
@@ -115,8 +115,8 @@ class RankedGraph(Oriented):
         Directs the edges by degree.
     """
 
-    starts: list[int] = field(default_factory=list)
-    by_degree: Callable[[list[Any]], Oriented] | None = None
+    starts: list[int]
+    by_degree: Callable[[list[Any]], Oriented]
 
 
 class WorkersPlane(Plane):

@@ -210,7 +210,7 @@ MUTANTS = [
     Mutant("estimate-loops", "with_facts", "prepared.rows - prepared.loops - graph.edges,", "prepared.rows - graph.edges,", "questions/test_estimate.py", "facts_of_the_graph"),
     Mutant("sample-size", "_needed", "(variance - 2 * square + root)", "(variance + root)", "questions/test_estimate.py", "half_width_needs"),
     Mutant("shards-new-ids", "block_ids_of_shard", "if count := int((places < 0).sum()):", "if count := 0:", "pipeline/test_attributes.py", "changes_between"),
-    Mutant("shards-sides", "entries_of_spans", "begin + stride * max(0, -((begin - first) // stride))", "max(begin, first)", "questions/test_survey.py", "every_triangle"),
+    Mutant("shards-sides", "entries_of_spans", "begin + stride * max(0, -((begin - first) // stride))", "max(begin, first)", "questions/test_columns.py", "vertices_in_shards"),
     Mutant("update-shards", "_refuse", "if plan.shards > 1:", "if plan.shards > 2:", "questions/test_update.py", "in_shards"),
     Mutant("update-attributes", "_refuse", "if graph.prepared.attributes is not None:", "if graph.prepared.attributes is None and False:", "questions/test_update.py", "weights_and_directions"),
     Mutant("update-text", "_sorted_ids", "permutation = pc.array_sort_indices(all_ids).to_numpy()", "permutation = np.arange(len(all_ids))", "questions/test_update.py", "text_ids_are_in_ascending"),

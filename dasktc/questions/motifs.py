@@ -100,6 +100,8 @@ def _of_vertices(graph: CountingContext) -> tuple[int, int]:
 
 def _sums_of_vertices(triangles: Array, out_degree: Array, in_degree: Array) -> tuple[int, int]:
     degrees = degrees_of(out_degree, in_degree)
+    if isinstance(triangles, np.ndarray):  # as sums of vertices in shards are
+        degrees = on_host(degrees)
     stars = sum(
         number * (degree * (degree - 1) * (degree - 2) // 6)
         for degree, number in zip(

@@ -14,7 +14,7 @@ from tests.support import places, reference
 from tests.support.keywords import keywords
 from tests.support.places import PLACES, QUESTIONS, REFUSED
 from tests.support.slow_pipeline import skewed_edges, tuned
-from tests.support.tiers import each_once
+from tests.support.tiers import each_once, some
 
 EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
 FRAME = pd.DataFrame([(u, v, u + v + 1, 1 if (u * v) % 3 else -1) for u, v in EDGES], columns=["u", "v", "w", "sign"])
@@ -56,6 +56,22 @@ def test_every_question_in_every_place(request, tmp_path, question, place):
             answer()
     else:
         assert answer() == of_one_thread(question)
+
+
+ON_A_GPU = [(question,) for question in QUESTIONS if not question.of_source and "top" not in question.call]
+
+
+@pytest.mark.parametrize(
+    "question", some(ON_A_GPU, lambda question: question.call == "motifs()"), ids=lambda question: question.call
+)
+def test_vertices_in_shards_on_a_gpu(emulated, tmp_path, question):
+    options = {"backend": "cuda", "memory": "2GB", "work_dir": tmp_path}
+    with tuned(least_shards=3):
+        if (question.call, "vertices in shards") in REFUSED:
+            with pytest.raises(InputError, match=re.escape(REFUSED[question.call, "vertices in shards"])):
+                asked(question, options, "dask")
+        else:
+            assert asked(question, options, "dask") == asked(question, PLACES["one thread"], "pandas")
 
 
 @pytest.mark.slow

@@ -56,6 +56,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import starmap
 from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host
+from dasktc.pipeline.stages.edge_keys import ranked
 from dasktc.planning.schemes import Block
 from dasktc.questions.adjacency import adjacency, degrees_by_dense_id
 from dasktc.questions.distributions import degree_facts
@@ -339,20 +340,18 @@ def _over_own_columns(
     graph: CountingContext, lists: Any, degrees: Sharded, weight: Callable[[Array], Array]
 ) -> tuple[Any, Any]:
     """Renumber the columns of lists by those that occur; return handles of the lists, and of the columns' weights."""
-    columns = graph.executor.submit(STAGE, _distinct_columns, lists)
+    backend = graph.options.chosen_backend
+    result = graph.executor.submit(STAGE, _columns_and_renumbered, lists, graph.vertices, backend)
+    (columns,), (lists,) = graph.executor.transpose(STAGE, [result], 2)
     executor, (degrees,) = vectors_on_host(graph.executor, STAGE, degrees)
     (entries,) = gather_entries(executor, STAGE, degrees, [columns])
-    submit, backend = graph.answers.submit_replicated, graph.options.chosen_backend
-    return submit(STAGE, _renumbered, lists, columns), submit(STAGE, _weights_of_entries, entries, weight, backend)
+    return lists, graph.answers.submit_replicated(STAGE, _weights_of_entries, entries, weight, backend)
 
 
-def _distinct_columns(lists: OrientedCSR) -> Array:
-    return np.unique(on_host(lists.columns))
-
-
-def _renumbered(lists: OrientedCSR, columns: Array) -> OrientedCSR:
-    xp = array_module(lists.columns)
-    return replace(lists, columns=xp.asarray(columns).searchsorted(lists.columns).astype("int32"))
+def _columns_and_renumbered(lists: OrientedCSR, vertices: int, name: str) -> list[Any]:
+    """Return the distinct columns of lists, ascending, on the host, and the lists over positions among these."""
+    columns, places = ranked(lists.columns.astype("int64"), max(1, vertices), get_backend(name))
+    return [on_host(columns), replace(lists, columns=places)]
 
 
 def _weights_of_entries(entries: list[Array], weight: Callable[[Array], Array], backend: str) -> Array:

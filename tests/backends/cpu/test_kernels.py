@@ -573,12 +573,14 @@ def twice(tmp_path, monkeypatch, caplog):
     import numba
 
     caplog.set_level("DEBUG", "dasktc")
-
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))  # a compilation may read the environment again
+    numba.config.reload_config()
     source = tmp_path / "source" / "twice.py"
     source.parent.mkdir()
     source.write_text("def twice(x): return 2 * x")
-    return runpy.run_path(str(source))["twice"]
+    yield runpy.run_path(str(source))["twice"]
+    monkeypatch.undo()
+    numba.config.reload_config()
 
 
 def hits(function):
@@ -596,6 +598,12 @@ def test_compiled_kernels_stay_out_of_the_package(tmp_path, twice):
     assert [hits(twice), hits(twice)] == [0, 1]
     assert [path.name for path in (tmp_path / "source").iterdir()] == ["twice.py"]
     assert {path.parent for path in (tmp_path / "cache").rglob("*.nb?")} == {jit._folder()}
+
+
+def test_the_cache_stays_where_numba_is_told_when_it_reads_its_environment_again(twice, monkeypatch):
+    """A compilation reads all of it again where a variable of Numba has come, changed or gone since the last one."""
+    monkeypatch.setenv("NUMBA_DEVELOPER_MODE", "0")
+    assert [hits(twice), hits(twice)] == [0, 1]
 
 
 def test_a_cache_made_from_other_sources_is_not_used(tmp_path, twice, monkeypatch):

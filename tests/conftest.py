@@ -83,13 +83,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Any:
-    """Extend a test's timeout by as much as the machine is busy, and give it a GPU of its own if it needs one."""
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+    """Extend a test's timeout by as much as the machine is busy, and give it a GPU of its own if it needs one.
+
+    After a module's last test, garbage collection skips what is still there: what was imported meanwhile, above all.
+    """
     mark = item.get_closest_marker("timeout")
     seconds = mark.args[0] if mark else float(item.config.getini("timeout"))
     item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
     with gpu_shared(item):
-        return (yield)
+        done = yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+    return done
 
 
 @contextmanager

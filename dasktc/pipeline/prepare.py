@@ -158,7 +158,7 @@ def prepare_edges(
         tracker("read", 0, 1)
         frames = plane.read(source)
         read_end = time.perf_counter()
-        # 2. Make edges distinct, over dense ids: undirected, or directed by the rows of their ends (`ProcessPlane`).
+        # 2. Make edges distinct, over dense ids: undirected, or directed by the rows of their ends.
         tracker("canonical", 0, 1)
         numbering = plane.number(frames, source.ids)
         plane = with_vertices(plane, numbering)

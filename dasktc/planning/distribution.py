@@ -7,7 +7,7 @@ waits for numbers that plans depend on, and edges travel. With W workers, R rows
     one call   threads of a worker > 1: threading · work / threads, else work; + waits of one task
     tasks      sharing · work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
 
-A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. Small
+A worker receives its part of all keys in each exchange, at most two, and the other workers' parts of the graph. Small
 graphs are counted faster in one call: of Kronecker graphs on four H200, those up to scale 24; on two cores, up to 16.
 """
 
@@ -29,8 +29,8 @@ WAITS = 4
 TASKS_A_WORKER = 12
 """Tasks per worker that prepare and count a graph that fits."""
 EXCHANGED_BYTES = 2 * 8
-"""Bytes per row sent to the worker that sorts them: one edge key when edges are made distinct, and one when blocks are
-built."""
+"""Most bytes per row sent to the workers that sort them: one edge key when edges are made distinct, and one when blocks
+are built, unless a range of distinct edges is a slab of the block already."""
 COLUMN_BYTES = 4
 ROW_BYTES = {"int": {"cpu": 48, "cuda": 40}, "text": {"cpu": 300, "cuda": 300}}
 """Peak bytes per row of the whole pipeline in one process, by type of ids and backend: 37 for Kronecker 20 from Parquet

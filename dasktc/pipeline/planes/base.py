@@ -153,26 +153,6 @@ class Plane(ABC):
             The caller's ids by dense id; made on first access where ids were numbered by their range.
         """
 
-    def facts(self, vectors: list[Any]) -> Facts:
-        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
-        executor, backend = self.executor, self.backend
-        call = facts_for_plan, list(vectors), orient.CUTS if backend.on_device else 0, backend
-        facts: Facts = executor.gather([executor.submit("orient-plan", *call)])[0]
-        return facts
-
-    def directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
-        """Direct edges over ranks by rows as `orient` directs canonical ones, and take them over.
-
-        Degrees and ranks are by id.
-        """
-        executor, backend, shift = self.executor, self.backend, numbering.shift
-        new_rank = executor.submit("reorder", orient.ranks_of, [degrees], backend)
-        new_ids = executor.submit("reorder", take, new_rank, executor.submit("reorder", orient.inverse, rank, backend))
-        partitions = executor.map("reorder", orient.oriented, keys, new_ids, shift, backend)
-        outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
-        vectors = [degrees, new_rank, outward]
-        return self.oriented(partitions, vectors, self.facts(vectors), numbering)[0]
-
     # from ranks to another order
 
     def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:

@@ -42,27 +42,40 @@ from dasktc.pipeline.stages.canonical import (
     dense_ends,
     distinct_of_range,
     keys_in_range,
+    keys_of_samples,
     lazy_keys_of,
     oriented_in_ranges,
-    sampled_keys,
 )
 from dasktc.pipeline.stages.orient import (
     CUTS,
     Ranks,
+    add_degrees,
+    add_each,
+    add_ends,
     oriented,
     ranks_and_starts,
+    ranks_by_rows,
     ranks_of,
     sum_of,
     total,
     zero_degrees,
+    zero_sums,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
 
-__all__ = ["KEY_BYTES", "RANK_BYTES", "PlacedFrames", "PlacedInputs", "Ranked", "RankedGraph", "WorkersPlane"]
+__all__ = [
+    "KEY_BYTES",
+    "RANK_BYTES",
+    "PlacedFrames",
+    "PlacedInputs",
+    "Ranked",
+    "RankedGraph",
+    "RowCounts",
+    "WorkersPlane",
+]
 
 Array = Any
 KEY_BYTES, RANK_BYTES = 8, 4
@@ -92,6 +105,19 @@ class PlacedInputs(Inputs):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class RowCounts(Canonical):
+    """Distinct edges, with the rows that name each vertex.
+
+    Attributes
+    ----------
+    counts : list of handles of arrays of int32, or None
+        Partial sums by id; None where vertices are ranked by degree.
+    """
+
+    counts: list[Any] | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Canonical):
     """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
 
@@ -111,12 +137,9 @@ class RankedGraph(Oriented):
     ----------
     starts : list of int
         The first key of each range but the first.
-    by_degree : callable (list of handles of keys) -> Oriented
-        Directs the edges by degree.
     """
 
     starts: list[int]
-    by_degree: Callable[[list[Any]], Oriented]
 
 
 class WorkersPlane(Plane):
@@ -193,51 +216,76 @@ class WorkersPlane(Plane):
         return budget._replace(memory=budget_bytes / share) if budget_bytes and share else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
-        """Send keys by range, oriented ones where vertices are ranked by rows."""
+        """Send keys by range, oriented ones where they can be cut to ranges of rows before they are sent."""
         if self._sends_rows(frames):
             return self._ranked(frames, numbering)
         executor, backend, rows, shift = self.executor, self.backend, frames.edge_rows, numbering.shift
-        span, count, handles = numbering.span, self.partitions(rows), frames.frames.take()
-        holders = frames.holders if isinstance(frames, PlacedFrames) else ()
+        span, size, holders, handles = numbering.span, numbering.size, self._holders(frames), frames.frames.take()
+        count, counts = self.partitions(rows), None
         if span is not None:
+            if self._counts_rows(rows):
+                ends_of = partial(count_ends, vertices=span, backend=backend)
+                counts = self._row_counts(handles, holders, ends_of, size)
             ends = None if backend.on_device else lazy_keys_of
             inputs = PlacedInputs(handles, self.make_keys, (span, shift, backend), holders, ends)
             samples = [keys_in_range(sample, span, shift) for sample, _ in frames.samples]
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
             keys = executor.map("canonical", self.make_keys, handles, numbering.vertices, shift, backend)
+            if self._counts_rows(rows):  # as degrees of edges that may be repeated
+                counts = self._row_counts(keys, holders, partial(add_degrees, shift=shift, backend=backend), size)
             inputs = PlacedInputs(keys, holders=holders)
             starts = splitters(executor, "canonical", keys, rows, count)
-        return self.keep_distinct(inputs, rows, starts, shift)
-
-    def _sends_rows(self, frames: Frames) -> bool:
-        """Whether edges are sent once, by rows over ranks; not so whole partitions, and what is sent in two steps."""
-        sources, count = len(frames.frames), self.partitions(frames.edge_rows)
-        if self.backend.on_device or not self.ranks_by_rows(frames.edge_rows) or sources * count > self.tuning.direct:
-            return False
-        return not self._whole(sources, _leaving(self._holders(frames), self.homes(count)), frames.edge_rows)
+        return RowCounts(self.keep_distinct(inputs, rows, starts, shift).partitions, rows, counts=counts)
 
     def _holders(self, frames: Frames) -> Sequence[str | None]:
-        """The worker that has each frame."""
-        return (frames.holders if isinstance(frames, PlacedFrames) else ()) or self.homes(len(frames.frames))
+        """The worker that has each frame; None where there is one worker."""
+        homes = self.homes(len(frames.frames))
+        return (frames.holders if isinstance(frames, PlacedFrames) and homes[0] is not None else ()) or homes
+
+    def _counts_rows(self, rows: int) -> bool:
+        """Whether vertices are ranked by rows, however edges travel; on GPUs they are ranked by degree."""
+        return not self.backend.on_device and self.ranks_by_rows(rows)
+
+    def _row_counts(
+        self, handles: list[Any], holders: Sequence[str | None], add: Callable[..., Array], size: int
+    ) -> list[Any]:
+        """Handles of partial sums of the rows that name each vertex, which `add` adds to an array.
+
+        What a worker has, or each of as many calls as it has threads, is counted in one call: a vector of all vertices
+        for each of many frames would take more memory than these.
+        """
+        places = holders if holders[0] is not None else [number % self.threads for number in range(len(handles))]
+        groups = dict[Any, list[Any]]()
+        for handle, place in zip(handles, places, strict=True):
+            groups.setdefault(place, []).append(handle)
+        counts = Fold(partial(zero_degrees, size, self.backend), partial(add_each, add=add), total)
+        return self._partial_sums("canonical", counts, list(groups.values()))
+
+    def _sends_rows(self, frames: Frames) -> bool:
+        """Whether edges are sent once, by rows over ranks: integers, in pieces, and in one step."""
+        sources, count, rows = len(frames.frames), self.partitions(frames.edge_rows), frames.edge_rows
+        if not self._counts_rows(rows) or not frames.samples or sources * count > self.tuning.direct:
+            return False
+        return not self._whole(sources, _leaving(self._holders(frames), self.homes(count)), rows)
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
         """Send keys that are oriented already, by the rows that name each vertex, to ranges of rows.
 
-        Borders of ranges come from samples of all edges, once vertices are ranked; the client waits for none of this.
+        Borders of ranges come from the samples of reading, once vertices are ranked: a frame that is read again after
+        a worker's death may have its rows in another order, and leads to the same ranks and borders.
         """
-        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        executor, backend, shift = self.executor, self.backend, numbering.shift
         rows, ids, edges, holders = frames.edge_rows, numbering.span, frames.frames, self._holders(frames)
         count = self.partitions(rows)
-        homes = self.homes(count)
+        homes, ends = self.homes(count), [pair for pair, _ in frames.samples]
+        samples = executor.submit("canonical", keys_of_samples, numbering.vertices, ends, shift, backend)
         if ids is None:
             edges, ids = Handles(executor.map("canonical", dense_ends, edges.take(), numbering.vertices)), DENSE
-        step = sample_step(rows // len(edges), count, len(edges))
-        samples = executor.map("canonical", sampled_keys, list(edges), ids, step, shift, backend)
-        ends = partial(count_ends, vertices=ids, backend=backend)
-        counts = self._partial_sums("canonical", Fold(partial(zero_degrees, size, backend), ends, total), list(edges))
-        call = ranks_and_starts, list(counts), samples, count, shift, backend
-        ranks = self._ranks("canonical", call, len(counts), rows, size, holders)
+        ends_of = partial(count_ends, vertices=ids, backend=backend)
+        counts = self._row_counts(list(edges), holders, ends_of, numbering.size)
+        call = ranks_and_starts, list(counts), samples, [weight for _, weight in frames.samples], count, shift, backend
+        ranks = self._ranks("canonical", call, len(counts), rows, numbering.size, holders)
         items = [
             executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], shift, backend, prefer=holder)
             for frame, holder in zip(edges.drain(), holders, strict=True)
@@ -251,30 +299,32 @@ class WorkersPlane(Plane):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition on its worker, unless edges are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        degrees = self._partial_sums("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         if isinstance(edges, Ranked):
-            partitions, ranks = edges.partitions.take(), edges.ranks
+            degrees, partitions, ranks = None, edges.partitions.take(), edges.ranks
         else:
-            homes = self.homes(len(edges.partitions))
-            own_ranks = self._ranks("orient", (ranks_of, list(degrees), backend), len(degrees), edges.rows, size, homes)
-            ranks = own_ranks[homes[0]]
-            calls = [
-                (keys, own_ranks[home], shift, backend) for keys, home in zip(edges.partitions, homes, strict=True)
-            ]
-            edges.partitions.take()
-            partitions = starmap(executor, "orient", oriented, calls)
-        outward = self._partial_sums("orient", add_up_sources(size, shift, backend), list(partitions))
-        call = degrees, ranks, outward, CUTS, backend  # the client waits for it, so it runs first
+            degrees, partitions, ranks = self._oriented(edges, numbering)
+        if degrees is None:
+            ends = Fold(partial(zero_sums, size, backend), partial(add_ends, shift=shift, backend=backend), total)
+        else:
+            ends = add_up_sources(size, shift, backend)
+        sums = self._partial_sums("orient", ends, list(partitions))
+        call = degrees, ranks, sums, CUTS, backend  # the client waits for it, so it runs first
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, [call], urgent=True)
-        if not isinstance(edges, Ranked):
-            return self.oriented(partitions, vectors, facts, numbering)
-        by_degree = partial(self._by_degree, vectors, numbering)
-        return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts, by_degree=by_degree)
+        if isinstance(edges, Ranked):
+            return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts)
+        return self.oriented(partitions, vectors, facts, numbering)
 
-    def _by_degree(self, vectors: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
-        """Direct edges over ranks by rows by degree; the vectors are degrees, ranks and out-degrees."""
-        (degrees,), (rank,), _ = self.executor.transpose("reorder", [vectors], 3)
-        return self.directed_by_degree(degrees, rank, numbering, keys)
+    def _oriented(self, edges: Canonical, numbering: Numbering) -> tuple[list[Any] | None, list[Any], Any]:
+        """Orient partitions, and take them over; by degree, the partial sums of degrees are returned, too."""
+        size, shift, backend, homes = numbering.size, numbering.shift, self.backend, self.homes(len(edges.partitions))
+        counts, degrees = edges.counts if isinstance(edges, RowCounts) else None, None
+        if counts is None:
+            degrees = self._partial_sums("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
+        sums, rank_function = (degrees or [], ranks_of) if counts is None else (counts, ranks_by_rows)
+        ranks = self._ranks("orient", (rank_function, list(sums), backend), len(sums), edges.rows, size, homes)
+        calls = [(keys, ranks[home], shift, backend) for keys, home in zip(edges.partitions, homes, strict=True)]
+        edges.partitions.take()
+        return degrees, starmap(self.executor, "orient", oriented, calls), ranks[homes[0]]
 
     def _partial_sums(self, stage: str, fold: Fold[Any], partitions: list[Any]) -> list[Any]:
         """Fold partitions to one vector, or to a few partial sums: consumers add these sooner than a task would."""
@@ -300,12 +350,6 @@ class WorkersPlane(Plane):
         if is_shared:
             return dict.fromkeys(workers, self.executor.submit(stage, *call))
         return {worker: self.executor.submit(stage, *call, prefer=worker) for worker in dict.fromkeys(workers)}
-
-    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
-        """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
-        if isinstance(graph, RankedGraph) and not order.ordered:
-            graph = graph.by_degree(graph.partitions.take())
-        return super().reorder(graph, order, shift)
 
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Build the single block from ranges of its rows, where edges are in these already."""
@@ -421,11 +465,13 @@ def _read(
 
 
 def _vectors_and_facts(
-    degrees: list[Array], ranks: Array | Ranks, outward: list[Array], cuts: int, backend: Any
+    degrees: list[Array] | None, ranks: Array | Ranks, sums: list[Array], cuts: int, backend: Any
 ) -> Measured:
-    degree, starts = sum_of(degrees), list[int]()
-    if isinstance(ranks, Ranks):  # these degrees are by rank
-        ranks, starts = ranks
-        degree = degree.take(ranks)
-    vectors = [degree, ranks, sum_of(outward)]
+    rank, starts = ranks if isinstance(ranks, Ranks) else (ranks, list[int]())
+    outward = sum_of(sums)
+    if degrees is None:  # sums of degrees and out-degrees by rank
+        degree, outward = outward
+        vectors = [degree.take(rank), rank, outward]
+    else:
+        vectors = [sum_of(degrees), rank, outward]
     return Measured(vectors, (facts_for_plan(vectors, cuts, backend), starts))

@@ -11,6 +11,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.protocol import Buckets
 from dasktc.backends.vertex_maps import RangeMap, VertexMap
+from dasktc.errors import CountError
 from dasktc.pipeline.stages.edge_keys import cut, distinct, pack
 from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
@@ -18,7 +19,7 @@ from dasktc.pipeline.stages.orient import Ranks
 
 __all__ = [
     "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "keys_in_chunks", "keys_in_range",
-    "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of", "oriented_in_ranges", "sampled_keys",
+    "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of", "oriented_in_ranges",
 ]  # fmt: skip
 
 Array = Any
@@ -88,25 +89,29 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
     return pack(high, low, shift)
 
 
-def sampled_keys(frames: Frame | list[Frame], ids: IdRange, step: int, shift: int, backend: Backend) -> Array:
-    """Keys of every `step`-th edge of a frame, or of each of a list of frames."""
-    ends = (arrays_of(frame) for frame in (frames if isinstance(frames, list) else [frames]))
-    keys = [backend.edges.keys(src[::step], dst[::step], ids, shift) for src, dst in ends]
-    return backend.array.concatenate([backend.array.empty(0, dtype="int64"), *keys])
-
-
 def oriented_in_ranges(
     frames: Frame | list[Frame], ids: IdRange, ranks: Ranks, shift: int, backend: Backend
 ) -> list[list[Array]]:
     """Keys over ranks of a frame, or of a list of frames, cut into the ranges that came with the ranks."""
-    keys = keys_in_chunks(frames, ids, shift, backend, aligned(ranks.rank))
-    return [[keys_of_range] for keys_of_range in cut(keys, ranks.starts, 1 << 2 * shift, backend)]
+    rank, slices = aligned(ranks.rank), list[list[Array]]()
+    for frame in frames if isinstance(frames, list) else [frames]:
+        keys = keys_in_chunks(frame, ids, shift, backend, rank)
+        slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
+    return [list(of_range) for of_range in zip(*slices, strict=True)]
 
 
 def distinct_of_range(slices: list[Array], ranks: Ranks, number: int, shift: int, backend: Backend) -> Array:
-    """Distinct keys of one of these ranges, ascending; takes the slices over."""
+    """Distinct keys of one of these ranges, ascending; takes the slices over.
+
+    CountError: a key is of another range, since the source gave other edges when it was read again.
+    """
     bound = 1 << 2 * shift
     start, end = [0, *ranks.starts, bound][number : number + 2]
+    if any(len(keys) and (int(keys.min()) < start or int(keys.max()) >= end) for keys in slices):
+        raise CountError(
+            f"edges of other rows than {start >> shift:,} to {end >> shift:,} were sent to these: the source has given "
+            "other edges when a worker that ended had it read again; count a source that does not change"
+        )
     return distinct(slices, bound, backend, (start, end))
 
 

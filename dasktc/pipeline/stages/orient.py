@@ -16,6 +16,7 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,11 +28,11 @@ from dasktc.backends.protocol import Totals
 from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
-    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_sources", "add_sums", "dense_ids", "facts_of",
-    "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place",
-    "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_of", "row_starts", "sum_of", "total", "wedges_of",
-    "zero_degrees",
-]  # fmt: skip
+    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_each", "add_ends", "add_sources", "add_sums",
+    "dense_ids", "facts_of", "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented",
+    "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_by_rows", "ranks_of",
+    "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
+]  # fmt: skip  # fmt: skip
 
 Array = Any
 CHUNK = 1 << 22
@@ -91,10 +92,17 @@ def ranks_of(degrees: list[Array], backend: Backend) -> Array:
     return inverse(order_by(sum_of(degrees), backend), backend)
 
 
-def ranks_and_starts(counts: list[Array], samples: list[Array], ranges: int, shift: int, backend: Backend) -> Ranks:
-    """Ranks by partial sums of rows, and starts of ranges by samples of canonical keys; all callers get the same."""
-    rank = inverse(order_by_rows(sum_of(counts), backend), backend)
-    return Ranks(rank, row_starts(samples, rank, ranges, shift, backend))
+def ranks_by_rows(counts: list[Array], backend: Backend) -> Array:
+    """Rank of each vertex by the rows that name it, from partial sums of their numbers."""
+    return inverse(order_by_rows(sum_of(counts), backend), backend)
+
+
+def ranks_and_starts(
+    counts: list[Array], samples: list[Array], weights: list[int], ranges: int, shift: int, backend: Backend
+) -> Ranks:
+    """Ranks by rows, and the starts of ranges by samples of canonical keys; all callers get the same."""
+    rank = ranks_by_rows(counts, backend)
+    return Ranks(rank, row_starts(samples, weights, rank, ranges, shift, backend))
 
 
 def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:
@@ -178,10 +186,29 @@ def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Arr
     return degree
 
 
+def add_each(result: Array, items: list[Any], add: Callable[[Array, Any], Array]) -> Array:
+    """Add several inputs to a result, in place."""
+    for item in items:
+        result = add(result, item)
+    return result
+
+
 def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the out-degrees that oriented edges contribute to `out_degree`, in place."""
     backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
+
+
+def zero_sums(size: int, backend: Backend) -> Array:
+    """Degrees and out-degrees of vertices without edges, a row each."""
+    return backend.array.zeros((2, size), dtype="int32")
+
+
+def add_ends(sums: Array, keys: Array, shift: int, backend: Backend) -> Array:
+    """Add the degrees and the out-degrees that oriented edges contribute to the rows of `sums`, in place."""
+    backend.edges.add_degrees(sums[0], keys, shift)
+    backend.edges.add_sources(sums[1], keys, shift)
+    return sums
 
 
 def inverse(order: Array, backend: Backend) -> Array:
@@ -194,10 +221,22 @@ def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     return backend.edges.oriented(keys, aligned(rank), shift)
 
 
-def row_starts(samples: list[Array], rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """First keys of all ranges of rows but the first, with about equally many edges each, by sampled canonical keys."""
-    rows = np.sort(on_host(oriented(backend.array.concatenate(samples), rank, shift, backend)) >> shift)
-    return [int(rows[len(rows) * number // ranges]) << shift if len(rows) else 0 for number in range(1, ranges)]
+def row_starts(
+    samples: list[Array], weights: list[int], rank: Array, ranges: int, shift: int, backend: Backend
+) -> list[int]:
+    """First keys of all ranges of rows but the first, with about equally many edges each.
+
+    Each sample, of canonical keys, stands for so many edges as its weight says.
+    """
+    xp, sizes = backend.array, [len(keys) for keys in samples]
+    rows = on_host(oriented(xp.concatenate([xp.asarray(keys) for keys in samples]), rank, shift, backend)) >> shift
+    if not len(rows):
+        return [0] * (ranges - 1)
+    weight = np.repeat([weight / max(1, size) for weight, size in zip(weights, sizes, strict=True)], sizes)
+    positions = np.argsort(rows, kind="stable")
+    sums = weight[positions].cumsum()
+    borders = sums.searchsorted([sums[-1] * number / ranges for number in range(1, ranges)], side="right")
+    return [int(rows[positions[min(border, len(rows) - 1)]]) << shift for border in borders.tolist()]
 
 
 def oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
-from contextlib import nullcontext
 from functools import partial, partialmethod
 from itertools import product
 from types import SimpleNamespace
@@ -34,7 +33,7 @@ from tests.executors.dask.test_executor import KRONECKER_14
 from tests.support import oracle
 from tests.support.keywords import keywords
 from tests.support.processes import patience, until
-from tests.support.slow_pipeline import by_degree, random_edges, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 EDGES = skewed_edges(300, 4_000, 5)
@@ -96,7 +95,8 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
         result = dasktc.triangle_count(source or tmp_path, client, method=Method(partition=partition))
     assert int(result) == triangles
     assert len(waits) <= WAITS
-    assert finished.tasks["read-rows"] == finished.tasks["canonical"] == number
+    assert finished.tasks["read-rows"] == number
+    assert finished.tasks["canonical"] == 2 * number, "counts of rows, and distinct edges"
     assert finished.tasks["blocks"] == 2 * number, "a slab and a copy of the block a worker"
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
 
@@ -108,9 +108,9 @@ def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(w
     edges = skewed_edges(vertices, 4_000, 5)
     with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=frames), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
-    counts, samples, cuts, pieces = frames, frames, frames, frames * (number - 1)
+    counts, samples, cuts, pieces = number, 1, frames, frames * (number - 1)
     assert finished.tasks["canonical"] == counts + samples + min(rankings, number) + cuts + pieces + number
-    assert finished.tasks["orient"] == 2 * number, "in-degrees and out-degrees"
+    assert finished.tasks["orient"] == number, "degrees and out-degrees"
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 40_000], ids="{} bytes".format)
@@ -149,8 +149,7 @@ def test_edges_of_a_single_block_are_sent_once(workers, monkeypatch, memory):
 )
 def test_workers_build_the_same_graph(workers, options, pieces):
     _, client = workers
-    with nullcontext() if pieces else by_degree():  # partitions that travel whole are sent by dense id
-        plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
+    plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
     tasks = DaskExecutor(client)
     with tuned(**({"passes": {"cpu": 2}, "task_bytes": {"tcp": 0}} if pieces else {})):
         graph = build(tasks, source_of(EDGES, parts=5), Options(**options))

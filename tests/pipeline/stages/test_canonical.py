@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasktc.errors import CountError
 from dasktc.pipeline.stages.canonical import (
     DENSE,
     count_ends,
@@ -23,7 +24,6 @@ from dasktc.pipeline.stages.canonical import (
     keys_of_samples,
     lazy_keys_of,
     oriented_in_ranges,
-    sampled_keys,
 )
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.id_maps import arrays_of
@@ -88,7 +88,7 @@ def test_every_map_gives_the_keys_of_the_edges(kind, edges, parts, spans):
 @pytest.mark.parametrize("kind", ["range", "sorted", "text"])
 @given(edges=multigraphs(max_edges=40), ranges=st.integers(1, 4), step=st.integers(1, 3))
 def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, ranges, step):
-    """Frames are counted, sampled and cut one by one; repeats, which may be in several of them, meet in a range."""
+    """Frames are counted and cut one by one; repeats, which may be in several of them, meet in a range."""
     rows = [(u, v) for u, v in edges if u != v]
     ids = sorted({end for row in rows for end in row})
     names = [place if kind == "range" else NAMES[kind](place) for place in range(len(ids))]
@@ -104,10 +104,8 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
     counts = [count_ends(zero_degrees(len(ids), CPU), frame, DENSE, CPU) for frame in frames]
     named = Counter(end for pair in pairs for end in pair)
     assert sum(counts).tolist() == [named[vertex] for vertex in range(len(ids))]
-    samples = [sampled_keys(frame, DENSE, step, shift, CPU) for frame in frames]
-    keys = [[min(pair) << shift | max(pair) for pair in piece] for piece in (pairs[:7], pairs[7:9], pairs[9:])]
-    assert [keys.tolist() for keys in samples] == [[*keys[0][::step], *keys[1][::step]], keys[2][::step]]
-    ranks = ranks_and_starts(counts, samples, ranges, shift, CPU)
+    sample = np.array([min(pair) << shift | max(pair) for pair in pairs[::step]], "int64")
+    ranks = ranks_and_starts(counts, [sample], [len(pairs)], ranges, shift, CPU)
     by_rows = sorted(range(len(ids)), key=lambda vertex: (-min(named[vertex], len(ids) - 1), vertex))
     assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks.rank.tolist()
     cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU) for frame in frames]
@@ -119,3 +117,7 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
         found += keys
     ends = ({by_rows.index(u), by_rows.index(v)} for u, v in pairs)
     assert found == sorted({max(pair) << shift | min(pair) for pair in ends})
+    for number, (first, end) in enumerate(borders):
+        for key in (first - 1, end):
+            with pytest.raises(CountError, match=r"edges of other rows than .* the source has given other edges"):
+                distinct_of_range([np.array([first, key])], ranks, number, shift, CPU)

@@ -54,9 +54,9 @@ def test_every_way_to_direct_keys_gives_the_same(edges, ranges, count):
     """In place, and in slices of ranges of rows; the borders come from samples, here of all keys."""
     keys, shift = canonical_keys(edges)
     degree = orient.add_degrees(orient.zero_degrees(len(orientation(edges).ids), CPU), keys, shift, CPU)
-    ranks = orient.ranks_and_starts([degree], [keys], ranges, shift, CPU)
+    ranks = orient.ranks_and_starts([degree], [keys], [1], ranges, shift, CPU)
     directed = orient.oriented(keys, ranks.rank, shift, CPU)
-    assert ranks == orient.Ranks(ranks.rank, orient.row_starts([keys], ranks.rank, ranges, shift, CPU))
+    assert ranks == orient.Ranks(ranks.rank, orient.row_starts([keys], [1], ranks.rank, ranges, shift, CPU))
     assert orient.oriented_in_place(keys.copy(), ranks.rank, shift, CPU).tolist() == directed.tolist()
     slices = orient.oriented_slices(keys, ranks.rank, ranks.starts, shift, CPU)
     assert [sorted(of_range.tolist()) for of_range in slices] == [
@@ -80,13 +80,15 @@ def test_ranges_of_rows_have_about_equally_many_edges():
     keys = pack(low, high, shift)[low != high]
     rows = np.maximum(rank[keys >> shift], rank[keys & ((1 << shift) - 1)])
     for count in (1, 2, 7):
-        starts = orient.row_starts([keys[0::20], keys[10::20]], rank, count, shift, CPU)
+        middle = len(keys) // 3  # of which every second key is sampled
+        samples, weights = [keys[:middle:20], keys[middle::40]], [middle, len(keys) - middle]
+        starts = orient.row_starts(samples, weights, rank, count, shift, CPU)
         assert [start % (1 << shift) for start in starts] == [0] * (count - 1), "a slab begins with a row"
         firsts = orient.first_rows(keys[::10].copy(), rank, count, shift, CPU)
         for borders in ([0, *(start >> shift for start in starts)], firsts):
             held = np.histogram(rows, [*borders, 1 << shift])[0]
             assert held.max() <= 1.1 * len(rows) / count
-    assert orient.row_starts([keys[:0]], rank, 3, shift, CPU) == [0, 0]
+    assert orient.row_starts([keys[:0]], [0], rank, 3, shift, CPU) == [0, 0]
     assert orient.first_rows(keys[:0], rank, 3, shift, CPU) == [0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
@@ -13,6 +14,8 @@ __all__ = [
     "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain", "position",
     "proposed", "weight_position",
 ]  # fmt: skip
+
+log = logging.getLogger("dasktc")
 
 PAIRS: dict[tuple[str, ...], bool] = {
     ("src", "dst"): True,
@@ -88,7 +91,10 @@ def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     if len(pairs) > 1:
         one, other = (" and ".join(repr(names[place]) for place in pair) for pair in pairs[:2])
         raise InputError(f"{name} has columns {one}, which are names of ids, and so are {other}; pass two columns")
-    return pairs[0] if pairs else (0, 1)
+    ends = pairs[0] if pairs else (0, 1)
+    if ends != (0, 1):
+        log.warning("%s: the ends are its columns %r and %r", name, *(names[place] for place in ends))
+    return ends
 
 
 def choose(

@@ -2,9 +2,10 @@
 
 A survey that goes on from a checkpoint adds results of a function of this process to those of an earlier one, and
 nothing proves that two functions of Python are equal. Compared are a function's compiled code, its defaults, what it
-encloses, and what it reads from its own module: values, and functions of that module in the same way. Modules, classes
-and functions of other modules are compared by name, so changes in them are not seen; comments, line numbers and files
-do not count. Another version of Python compiles to other code.
+encloses, and what it reads from its own module: values, and functions and classes of that module in the same way, of
+these the methods, properties and constants. Modules, and classes and functions of other modules, are compared by name,
+so changes in them are not seen; comments, line numbers and files do not count. Another version of Python compiles to
+other code.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dasktc.errors import InputError, shown
 
 __all__ = ["identity"]
 
+_CONSTANTS = bool | int | float | complex | str | bytes | tuple | list | dict | set | frozenset | None
 LONGEST_NAME = 100
 """Characters of a function's name that are kept."""
 
@@ -49,11 +51,16 @@ class _Description:
     def __init__(self, function: Any) -> None:
         self._name = _name(function)
         self._module = getattr(_function(function), "__module__", None)
-        self._known: set[int] = set()
+        self._known: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
         if value is None or isinstance(value, bool | int | float | complex | str | bytes):
             return type(value).__name__, repr(value)
+        is_own = getattr(value, "__module__", None) == self._module
+        if isinstance(value, list | dict) or (is_own and hasattr(value, "__dict__")):
+            if id(value) in self._known:  # it may contain or call itself
+                return "again", getattr(value, "__qualname__", type(value).__qualname__)
+            self._known[id(value)] = value
         if isinstance(value, tuple | list):
             return type(value).__name__, *map(self.of, value)
         if isinstance(value, set | frozenset):  # their order depends on the process
@@ -66,20 +73,30 @@ class _Description:
             return "method", self.of(value.__func__), self.of(value.__self__)
         if isinstance(value, ModuleType):
             return "module", value.__name__
-        if isinstance(value, FunctionType) and value.__module__ == self._module:
+        if isinstance(value, FunctionType) and is_own:
             return self._of_function(value)
+        if isinstance(value, type) and is_own:
+            return self._of_class(value)
         if isinstance(value, type | FunctionType) or isbuiltin(value):
             return "name", str(value.__module__), value.__qualname__
         if isinstance(inner := getattr(value, "__wrapped__", None), FunctionType):  # compiled by Numba, for one
             return type(value).__qualname__, self.of(inner)
-        if type(value).__module__ == self._module and hasattr(value, "__dict__"):
-            return type(value).__qualname__, self.of(vars(value))
+        if is_own and hasattr(value, "__dict__"):
+            return "object", self.of(type(value)), self.of(vars(value))
         return type(value).__qualname__, self._token(value)
 
+    def _of_class(self, kind: type) -> Any:
+        members = []
+        for name, member in sorted(vars(kind).items()):
+            if isinstance(member, property):
+                members.append((name, self.of((member.fget, member.fset))))
+            elif isinstance(member, staticmethod | classmethod):
+                members.append((name, self.of(member.__func__)))
+            elif isinstance(member, FunctionType) or (isinstance(member, _CONSTANTS) and not name.startswith("__")):
+                members.append((name, self.of(member)))
+        return "class", kind.__qualname__, *map(self.of, kind.__bases__), *members
+
     def _of_function(self, function: FunctionType) -> Any:
-        if id(function) in self._known:  # it calls itself
-            return "name", function.__qualname__
-        self._known.add(id(function))
         defaults = function.__defaults__, function.__kwdefaults__
         return "function", self._of_code(function.__code__), self.of(defaults), *map(self.of, _values(function))
 

@@ -90,7 +90,7 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
         raise InputError(f"vertices has the columns {names}: columns are named by different texts, none of them empty")
     if "vertex" in names:
         frame = frame.set_index("vertex")
-    elif not has_index or (_numbers_rows(frame.index) and not ID_NAMES.isdisjoint(map(plain, names))):
+    elif _numbers_rows(frame.index) and not (has_index and ID_NAMES.isdisjoint(map(plain, names))):
         raise InputError(
             f"vertices has the columns {names}, and no index of ids: whose values its rows have is unclear; name its "
             "column of ids, or its index, 'vertex'"

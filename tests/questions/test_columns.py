@@ -221,6 +221,28 @@ def test_numbers_of_text_files_are_refused_as_those_of_frames_are(tmp_path, valu
         prepared(tmp_path / "a.csv", ["n"])
 
 
+def test_a_part_without_a_number_is_judged_with_the_others(tmp_path):
+    for name, values in (("a", ("nan", "inf")), ("b", (1, 2)), ("c", ("x", "nan"))):
+        (tmp_path / f"{name}.csv").write_text(f"src,dst,n\n0,{ord(name)},{values[0]}\n1,{ord(name)},{values[1]}\n")
+    a, b, c = (tmp_path / f"{name}.csv" for name in "abc")
+    with pytest.raises(InputError, match="column 'n' has NaN or infinite values beside numbers"):
+        prepared([a, b], ["n"])
+    assert prepared([a, c], ["n"]).columns == {"n": ("inf", "nan", "x")}
+    assert prepared([a, b, c], ["n"]).columns == {"n": ("1", "2", "inf", "nan", "x")}
+
+
+def test_tables_that_carry_an_index_have_their_ids_there():
+    import pyarrow as pa
+
+    edges = pd.DataFrame({"src": [10, 11, 12], "dst": [11, 12, 10]})
+    for name in ("id", "vertex", None):
+        frame = pd.DataFrame({"age": [1, 2, 4]}, index=pd.Index([12, 11, 10], name=name))
+        graph = dasktc.prepare(edges, vertices=pa.Table.from_pandas(frame))
+        assert graph.survey(lambda b: b["age_u"] + 0 * b["u"], ["age"]).sum() in {1, 2, 4}
+    with pytest.raises(InputError, match="whose values its rows have is unclear"):
+        dasktc.prepare(edges, vertices=pa.table({"age": [1, 2, 4]}))
+
+
 @pytest.mark.filterwarnings("error")
 def test_text_of_no_edge_is_no_text():
     for values in (["a"], pd.Categorical(["a"])):

@@ -36,15 +36,27 @@ def function(batch):
 def enclosing(table, times={times}):
     return lambda batch: np.bincount(batch, table, times)
 
-class Callable:
+class Base:
+    @staticmethod
+    def weight(x):
+        return x * {weight}
+
+class Callable(Base):
     def __init__(self, value):
-        self.value = value
+        self.value, self.own = value, self
     def method(self, batch):
         return self.value
+    def __call__(self, batch):
+        return len(batch) * {called}
 
-found = [function, enclosing(pd.Series([1, {enclosed}])), partial(function, batch={kept}), Callable({enclosed}).method]
+def by_class(batch):
+    return Base.weight(batch)
+
+callable = Callable({enclosed})
+found = [function, enclosing(pd.Series([1, {enclosed}])), partial(function, batch={kept}), callable.method, callable]
+found.append(by_class)
 """
-PLAIN = dict(comment="", limit=5, unused=1, added=1, times=2, enclosed=7, kept=3)
+PLAIN = dict(comment="", limit=5, unused=1, added=1, times=2, enclosed=7, kept=3, called=1, weight=1)
 ASK = "from dasktc.questions.function_identity import identity; print([identity(f) for f in found])"
 
 
@@ -61,11 +73,13 @@ def test_comments_places_and_unused_names_do_not_count():
 @pytest.mark.parametrize(
     ("change", "differ"),
     [
-        ({"limit": 6}, [True, False, True, False]),
-        ({"added": 2}, [True, False, True, False]),
-        ({"times": 3}, [False, True, False, False]),
-        ({"enclosed": 8}, [False, True, False, True]),
-        ({"kept": 4}, [False, False, True, False]),
+        ({"limit": 6}, [True, False, True, False, False, False]),
+        ({"added": 2}, [True, False, True, False, False, False]),
+        ({"times": 3}, [False, True, False, False, False, False]),
+        ({"enclosed": 8}, [False, True, False, True, True, False]),
+        ({"kept": 4}, [False, False, True, False, False, False]),
+        ({"called": 2}, [False, False, False, True, True, False]),
+        ({"weight": 2}, [False, False, False, True, True, True]),
     ],
     ids=str,
 )

@@ -31,6 +31,7 @@ from dasktc.io.source import Source
 from dasktc.options import Method, Options, RunOptions
 from tests.support.keywords import keywords
 from tests.support.processes import patience, until
+from tests.support.slow_pipeline import tuned
 from tests.support.tiers import some
 
 GRAPH, TRIANGLES, EDGES = generate.kronecker(14, parts=6), 2_843_668, 213_100
@@ -85,6 +86,24 @@ def killing(mortal, seed, kills):
 def prepared(mortal, **options):
     """The prepared graph, with results in the workers' memory: planned for 1 GB, which nothing enforces."""
     return build(DaskExecutor(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_source_that_is_read_again_may_give_its_rows_in_another_order(mortal, seed):
+    """As tables of a database do: borders of ranges are the same for all workers, before and after a death."""
+    import dask.dataframe as dd
+
+    def part(number):
+        edges = np.random.default_rng(number).integers(0, 400, (3_000, 2)) ** 2 // 400
+        return pd.DataFrame(edges, columns=["src", "dst"]).sample(frac=1, random_state=os.getpid() % 1000)
+
+    triangles = int(dasktc.triangle_count(pd.concat([part(number) for number in range(6)]), backend="cpu"))
+    frame = dd.from_map(part, range(6), meta=part(0).iloc[:0])
+    with tuned(one_partition=1, task_bytes={"tcp": 0}), killing(mortal, seed, kills=2) as killed:
+        result = dasktc.triangle_count(frame, mortal.client, run=RunOptions(distribute="always"))
+    assert killed
+    assert int(result) == triangles
 
 
 @pytest.mark.parametrize(

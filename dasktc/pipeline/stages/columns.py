@@ -69,8 +69,9 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
-    kind : {"int", "float", "infinite", "text", ""}
-        Empty where there are no values; "infinite" for floats with NaN or infinite ones among them.
+    kind : {"int", "float", "infinite", "no number", "text", ""}
+        Empty where there are no values; "infinite" for floats with NaN or infinite ones among them, "no number" where
+        all texts of an untyped file are such.
     largest : int
         The largest absolute value of integers, beside fractions of those of an untyped file.
     """
@@ -137,7 +138,8 @@ def facts_of(values: Any, untyped: bool) -> Facts:
     if values.dtype.kind == "i":
         return Facts("int", max(-int(values.min()), int(values.max())))
     if values.dtype.kind == "f":
-        kind = "float" if np.isfinite(values).all() else "infinite"
+        mask = np.isfinite(values)
+        kind = "float" if mask.all() else "no number" if untyped and not mask.any() else "infinite"
         return Facts(kind, _largest_integer(texts) if untyped else 0)
     return Facts("text", 0)
 
@@ -149,7 +151,7 @@ def _largest_integer(texts: Any) -> int:
 
 
 def _numbers(texts: Any) -> Any:
-    """Convert texts to integers, else to floats, if all of them are numbers, and not all of these NaN or infinite."""
+    """Convert texts to integers, else to floats, if all of them are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -158,11 +160,9 @@ def _numbers(texts: Any) -> Any:
         return texts
     for kind in (pa.int64(), pa.float64()):
         try:
-            numbers = column.cast(kind).to_numpy()
+            return column.cast(kind).to_numpy()
         except pa.ArrowInvalid:
             continue
-        if np.isfinite(numbers).any() or not len(numbers):
-            return numbers
     return texts
 
 
@@ -175,11 +175,13 @@ def typed(facts: list[Facts], untyped: bool, name: str) -> str:
         Parts have numbers and text, NaN or infinite numbers, or integers that float64 does not hold beside fractions.
     """
     kinds = {fact.kind for fact in facts if fact.kind}
+    if kinds == {"no number"}:
+        return "int32"
     if "text" in kinds:
         if kinds != {"text"} and not untyped:
             raise InputError(f"{name} has numbers in some rows and text in others: a column is of one type; convert it")
         return "int32"
-    if "infinite" in kinds:
+    if not kinds.isdisjoint({"infinite", "no number"}):
         raise InputError(f"{name} has NaN or infinite values beside numbers: fill them in, or drop such rows")
     largest = max((fact.largest for fact in facts), default=0)
     if kinds <= {"int"}:

@@ -5,10 +5,10 @@ Rank 0 is the vertex of highest degree; ties are broken by dense id. A vector `r
 from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
 ICDE 2015; TRUST, section 2.2).
 
-Any total order counts exactly. Where one block is made without a budget, vertices rank by the raw rows that name them
-(`order_by_rows`), which are known before repeats are dropped: an edge then points to the end that more rows name. A
-vertex of d neighbours has at least d rows, so a row of d entries has d targets of at least d rows each: d² <= 2·R for R
-rows.
+Any total order counts exactly. In one process and on CPU workers, where one block is made without a budget, vertices
+rank by the raw rows that name them (`order_by_rows`), which are known before repeats are dropped: an edge then points
+to the end that more rows name. A vertex of d neighbours has at least d rows, so a row of d entries has d targets of at
+least d rows each: d² <= 2·R for R rows.
 
 Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It follows from the degrees alone
 (`facts_of`, and `wedges_of` for vectors in shards), and every count is checked against it.

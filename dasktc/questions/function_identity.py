@@ -22,7 +22,8 @@ from dasktc.errors import InputError, shown
 
 __all__ = ["identity"]
 
-_CONSTANTS = bool | int | float | complex | str | bytes | tuple | list | dict | set | frozenset | None
+CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type(None))
+"""Types of class attributes that are compared."""
 LONGEST_NAME = 100
 """Characters of a function's name that are kept."""
 
@@ -92,7 +93,7 @@ class _Description:
                 members.append((name, self.of((member.fget, member.fset))))
             elif isinstance(member, staticmethod | classmethod):
                 members.append((name, self.of(member.__func__)))
-            elif isinstance(member, FunctionType) or (isinstance(member, _CONSTANTS) and not name.startswith("__")):
+            elif isinstance(member, FunctionType) or (isinstance(member, CONSTANTS) and not name.startswith("__")):
                 members.append((name, self.of(member)))
         return "class", kind.__qualname__, *map(self.of, kind.__bases__), *members
 

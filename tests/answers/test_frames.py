@@ -519,8 +519,7 @@ def test_oriented_edges_out_of_core(tmp_path):
 
 def test_oriented_edges_stay_on_the_workers(client, monkeypatch):
     graph = prepare(client=client, distribute="always")
-    with by_degree():
-        expected = prepare().oriented_edges(frame="pandas")
+    expected = prepare().oriented_edges(frame="pandas")
     workers = planes_answers.WorkersAnswers
     values, held = workers.values, []
 

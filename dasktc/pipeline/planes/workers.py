@@ -244,8 +244,11 @@ class WorkersPlane(Plane):
         return (frames.holders if isinstance(frames, PlacedFrames) and homes[0] is not None else ()) or homes
 
     def _counts_rows(self, rows: int) -> bool:
-        """Whether vertices are ranked by rows, however edges travel; on GPUs they are ranked by degree."""
-        return not self.backend.on_device and self.ranks_by_rows(rows)
+        """Whether vertices are ranked by rows, however edges travel: as in one process, not within `--memory`.
+
+        A checkpoint thus fits the same count with other workers. On GPUs vertices are ranked by degree.
+        """
+        return not self.backend.on_device and self.options.memory is None and self.ranks_by_rows(rows)
 
     def _row_counts(
         self, handles: list[Any], holders: Sequence[str | None], add: Callable[..., Array], size: int

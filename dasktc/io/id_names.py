@@ -84,7 +84,8 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
 def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     """Return the positions of both ends in a table of pairs: two columns with known names of ids, else the first two.
 
-    `name` is that of the parameter, for errors. InputError: several columns have such names.
+    `name` is that of the parameter, for errors, and for the log where the ends are not the first two. InputError:
+    several columns have such names.
     """
     names = [str(label) for label in labels]
     pairs = list({frozenset(pair): pair for pair in known_pairs(names)}.values())

@@ -150,8 +150,7 @@ def survey(
     fold = _fold(reduce)
     if not callable(function):
         raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
-    if getattr(graph.executor, "client", None) is not None:
-        _check_sent(function, fold)
+    graph.answers.check_functions(function, fold)
     vertices, edges = _kept(graph, columns)
     vertices = {NUMBERS: Column("int64", None, graph.prepared.graph.order), **vertices}
     result = fold.start()
@@ -164,21 +163,6 @@ def survey(
         call = _of_no_triangle, function, dtypes, lazy_backend(graph.options.chosen_backend)
         (result,) = graph.executor.gather([graph.executor.submit("survey", *call)])
     return result
-
-
-def _check_sent(*functions: object) -> None:
-    """Refuse (InputError) functions that cannot be sent to workers, before Dask logs tracebacks about them."""
-    import cloudpickle
-
-    for function in functions:
-        try:
-            cloudpickle.dumps(function)
-        except Exception as error:  # whatever an object's own pickling raises
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise InputError(
-                f"{shown(function)} cannot be sent to workers ({reason}): it refers to an object of this process; open "
-                "files, locks and connections within the function"
-            ) from error
 
 
 def _of_no_triangle(function: Callable[[Batch], Any], dtypes: dict[str, str], backend: Backend) -> Any:

@@ -11,7 +11,7 @@ from threading import Lock, RLock
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.executors.base import ArgumentLists, Executor, Fold, Function, MemoryStore, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
@@ -124,6 +124,9 @@ class Answers:
         """Submit a call whose result every process that counts needs."""
         return self.executor.submit(stage, function, *args)
 
+    def check_functions(self, *functions: Any) -> None:
+        """Refuse (InputError) functions of the caller that cannot be called where the blocks are."""
+
     def values(self, handles: list[Any]) -> list[Any]:
         """Turn handles into what the caller may hold: on workers, futures of values."""
         return handles
@@ -180,6 +183,20 @@ class WorkersAnswers(Answers):
     ) -> tuple[list[Any], list[Any]]:
         """Make calls; the results stay where they are, and workers are asked for the facts."""
         return self.executor.measured(stage, function, calls, prefer)
+
+    def check_functions(self, *functions: Any) -> None:
+        """Refuse (InputError) functions that cannot be sent to workers, before Dask logs tracebacks about them."""
+        import cloudpickle
+
+        for function in functions:
+            try:
+                cloudpickle.dumps(function)
+            except Exception as error:  # whatever an object's own pickling raises
+                reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                raise InputError(
+                    f"{shown(function)} cannot be sent to workers ({reason}): it refers to an object of this process; "
+                    "open files, locks and connections within the function"
+                ) from error
 
     def submit_replicated(self, stage: str, function: Any, *args: Any) -> Any:
         """Submit a call on every worker."""

@@ -61,8 +61,8 @@ class WholeIds:
 
     def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Call a function, as `BlockIds` says."""
-        place = self.executor.submit(self.stage, inverse, self.order, CPU)
-        return self.executor.map(self.stage, with_ends_of_map, frames, self.vertices, place, function, *shared)
+        numbers = self.executor.submit(self.stage, inverse, self.order, CPU)
+        return self.executor.map(self.stage, with_ends_of_map, frames, self.vertices, numbers, function, *shared)
 
     def names(self, ids: list[int]) -> list[Any]:
         """Return the caller's ids, as `BlockIds` says."""

@@ -320,10 +320,11 @@ class WorkersPlane(Plane):
     def _oriented(self, edges: Canonical, numbering: Numbering) -> tuple[list[Any] | None, list[Any], Any]:
         """Orient partitions, and take them over; by degree, the partial sums of degrees are returned, too."""
         size, shift, backend, homes = numbering.size, numbering.shift, self.backend, self.homes(len(edges.partitions))
-        counts, degrees = edges.counts if isinstance(edges, RowCounts) else None, None
-        if counts is None:
+        rank_function: Callable[..., Array] = ranks_by_rows
+        sums, degrees = edges.counts if isinstance(edges, RowCounts) else None, None
+        if sums is None:
             degrees = self._partial_sums("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
-        sums, rank_function = (degrees or [], ranks_of) if counts is None else (counts, ranks_by_rows)
+            sums, rank_function = degrees, ranks_of
         ranks = self._ranks("orient", (rank_function, list(sums), backend), len(sums), edges.rows, size, homes)
         calls = [(keys, ranks[home], shift, backend) for keys, home in zip(edges.partitions, homes, strict=True)]
         edges.partitions.take()

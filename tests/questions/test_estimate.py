@@ -26,7 +26,7 @@ from dasktc.questions import estimate as estimates
 from tests.support import oracle
 from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import PLANS, by_degree, changed
+from tests.support.slow_pipeline import PLANS, changed
 from tests.support.tiers import some
 
 REORDERS = ["degree", "collective", "indegree", "none"]
@@ -288,8 +288,7 @@ def test_the_total_has_every_stage(kronecker):
 
 @pytest.mark.parametrize("options", some([PLANS[0], PLANS[2]], lambda of: of is PLANS[2]), ids=["whole", "hash2d"])
 def test_on_workers(client, kronecker, options):
-    with by_degree():
-        here = dasktc.prepare(generate.kronecker(13), backend="cpu", **keywords(**options)).estimate(error=0.1)
+    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **keywords(**options)).estimate(error=0.1)
     there = dasktc.estimate(generate.kronecker(13), client, backend="cpu", error=0.1, **keywords(**options))
     assert (there.value, there.low, there.high, there.exact) == (here.value, here.low, here.high, False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from operator import getitem
 from typing import Any
@@ -17,6 +18,7 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count as count_triangles
 from dasktc.counting.tasks import refuse_unless
+from dasktc.executors.base import starmap
 from dasktc.options import CountOptions
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Progress
@@ -29,6 +31,7 @@ __all__ = [
     "degrees",
     "known_edges",
     "known_triangles",
+    "of_degrees",
     "pairs_of",
     "same",
     "triangles_by_id",
@@ -175,9 +178,23 @@ def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
     return backend_of(counts).answers.clustering(counts, out_degree, in_degree)
 
 
-def pairs_of(out_degree: Array, in_degree: Array) -> int:
+def of_degrees(graph: CountingContext, stage: str, function: Callable[..., Any], *vectors: Sharded) -> list[Any]:
+    """Call `function(degrees, *entries)` for each shard of the vertices; return handles of what it returns.
+
+    It is given the degrees, int64, and the entries of vectors, by the ids of the blocks.
+    """
+    oriented_graph = graph.prepared.graph
+    parts = (vector.parts for vector in (oriented_graph.out_degree, oriented_graph.in_degree, *vectors))
+    calls = [(function, *shard) for shard in zip(*parts, strict=True)]
+    return starmap(graph.executor, stage, _with_degrees, calls)
+
+
+def _with_degrees(function: Callable[..., Any], out_degree: Array, in_degree: Array, *entries: Array) -> Any:
+    return function(degrees_of(out_degree, in_degree), *entries)
+
+
+def pairs_of(degree: Array) -> int:
     """Σ d·(d - 1)/2 as a Python int; the factors are split so that no partial sum can exceed 64 bits."""
-    degree = (out_degree + in_degree).astype("int64", copy=False)
     high, low, degree_less_one = degree >> 20, degree & ((1 << 20) - 1), degree - 1
     return ((int((degree_less_one * high).sum()) << 20) + int((degree_less_one * low).sum())) // 2
 

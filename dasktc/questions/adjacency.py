@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dasktc.answers.frames import array_module
+from dasktc.answers.frames import array_module, backend_of
 from dasktc.backends import get_backend
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import OrientedCSR
@@ -41,8 +41,7 @@ def degrees_by_dense_id(graph: CountingContext) -> Sharded:
 
 
 def _by_dense_id(order: Array, out_degree: Array, in_degree: Array) -> Array:
-    backend = get_backend("cuda" if hasattr(order, "get") else "cpu")
-    return backend.answers.place(degrees_of(out_degree, in_degree), order)
+    return backend_of(order).answers.place(degrees_of(out_degree, in_degree), order)
 
 
 def adjacency(graph: CountingContext, vertices: Array | None, entries: int, order: Sharded | None = None) -> Any:

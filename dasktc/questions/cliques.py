@@ -19,6 +19,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
 from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
+from dasktc.pipeline.stages.shards import largest
 from dasktc.registry import SCHEMES
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import advice, option, plural
@@ -137,8 +138,8 @@ def _memory(graph: CountingContext) -> int:
     from dasktc.backends.cpu import cliques as on_cpu
     from dasktc.backends.cuda import cliques as on_cuda
 
-    plan, outward = graph.plan, graph.prepared.graph.out_degree.parts
-    length = max(graph.executor.gather([graph.executor.submit("cliques", _longest, part) for part in outward]))
+    plan, executor, outward = graph.plan, graph.executor, graph.prepared.graph.out_degree
+    length = max(executor.gather(outward.map(executor, "cliques", largest)))
     on_device = graph.options.chosen_backend in ON_DEVICE
     scratch = on_cuda.scratch_bytes(length) if on_device else on_cpu.scratch_bytes(plan.vertices, length)
     nbytes = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch
@@ -149,10 +150,6 @@ def _memory(graph: CountingContext) -> int:
             f"{advice('memory')}"
         )
     return nbytes
-
-
-def _longest(degrees: Any) -> int:
-    return int(degrees.max()) if len(degrees) else 0
 
 
 def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, int]:

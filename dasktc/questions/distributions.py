@@ -14,7 +14,7 @@ import numpy as np
 from dasktc.answers.edge_frames import edges_in_parts
 from dasktc.answers.external_ids import SHIFT
 from dasktc.answers.frames import array_module, external_ids
-from dasktc.answers.vertex_counts import coefficients, degrees, known_edges, pairs_of, triangles_by_id
+from dasktc.answers.vertex_counts import coefficients, degrees, known_edges, of_degrees, pairs_of, triangles_by_id
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.executors.base import starmap
@@ -62,17 +62,13 @@ class Summary(NamedTuple):
 
 def degree_bins(graph: CountingContext) -> pd.DataFrame:
     """Count the vertices in each bin of degrees; no triangle is counted. Columns "degree", "last" and "vertices"."""
-    oriented_graph = graph.prepared.graph
-    calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
-    parts = graph.executor.gather(starmap(graph.executor, "vertex-bins", _binned_degrees, calls))
+    parts = graph.executor.gather(of_degrees(graph, "vertex-bins", _binned_degrees))
     return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
 
 
 def degree_facts(graph: CountingContext) -> tuple[int, int]:
     """Return the largest degree and Σ d·(d - 1)/2, the number of pairs of neighbours; no triangle is counted."""
-    oriented_graph = graph.prepared.graph
-    calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
-    parts = graph.executor.gather(starmap(graph.executor, "degree-facts", _degree_facts, calls))
+    parts = graph.executor.gather(of_degrees(graph, "degree-facts", _degree_facts))
     return max((largest for largest, _ in parts), default=0), sum(pairs for _, pairs in parts)
 
 
@@ -162,15 +158,13 @@ def _binned(values: Array, *weights: Array) -> list[Array]:
     return [on_host(xp.bincount(place, weight, minlength=len(STARTS))) for weight in (None, *weights)]
 
 
-def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
-    return _binned(degrees(None, out_degree, in_degree))[0]
+def _binned_degrees(degree: Array) -> Array:
+    return _binned(degree)[0]
 
 
-def _degree_facts(out_degree: Array, in_degree: Array) -> tuple[int, int]:
+def _degree_facts(degree: Array) -> tuple[int, int]:
     """The largest degree of some vertices, and their pairs of neighbours."""
-    if not len(out_degree):
-        return 0, 0
-    return int(degrees(None, out_degree, in_degree).max()), pairs_of(out_degree, in_degree)
+    return (int(degree.max()), pairs_of(degree)) if len(degree) else (0, 0)
 
 
 def _vertices(highest: int, counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:

@@ -56,14 +56,13 @@ import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
 from dasktc.answers.frames import array_module
-from dasktc.answers.vertex_counts import known_edges, known_triangles
+from dasktc.answers.vertex_counts import known_edges, known_triangles, of_degrees
 from dasktc.answers.vertex_frames import Columns
 from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import on_host
 from dasktc.backends.edge_sample import Colours
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
-from dasktc.executors.base import starmap
 from dasktc.io.write import write_frames
 from dasktc.options import real_number
 from dasktc.questions.estimate import TriangleEstimate, hash_key, with_facts
@@ -74,7 +73,6 @@ from dasktc.wording import advice, option, plural
 __all__ = ["Seen", "colours_of_share", "estimate_of_sample", "refuse_file", "score_upper", "write_vertices"]
 
 Array = Any
-STAGE = "sample"
 LEAST = 1e-4
 """Smallest share: a triangle is in its sample with probability 10^-8."""
 
@@ -192,11 +190,9 @@ def _seen(graph: CountingContext) -> tuple[int, int, int]:
     """Return triangles, pairs of triangles that share an edge, and the second largest degree."""
     if not graph.edges:
         return 0, 0, 0
-    executor, oriented_graph = graph.executor, graph.prepared.graph
     supports, triangles = known_edges(graph)
-    pairs = sum(executor.gather(edges_in_parts(graph, supports, _pairs)))
-    calls = zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
-    largest = executor.gather(starmap(executor, STAGE, _largest, list(calls)))
+    pairs = sum(graph.executor.gather(edges_in_parts(graph, supports, _pairs)))
+    largest = graph.executor.gather(of_degrees(graph, "sample", _largest))
     return triangles, pairs, sorted(chain(*largest))[-2]
 
 
@@ -205,9 +201,9 @@ def _pairs(part: Array) -> int:
     return total_of_products(support * (support - 1) >> 1)
 
 
-def _largest(out_degree: Array, in_degree: Array) -> list[int]:
+def _largest(degree: Array) -> list[int]:
     """Return the two largest degrees of a shard."""
-    degrees = on_host(degrees_of(out_degree, in_degree))
+    degrees = on_host(degree)
     return np.partition(degrees, max(0, len(degrees) - 2))[-2:].tolist() if len(degrees) else []
 
 

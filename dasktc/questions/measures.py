@@ -18,13 +18,13 @@ from dasktc.answers.vertex_counts import (
     degrees,
     known_edges,
     known_triangles,
-    pairs_of,
     same,
     triangles_by_id,
 )
 from dasktc.answers.vertex_frames import Columns, refuse_series, total_of, vertex_answer, vertex_partitions
 from dasktc.counting.context import CountingContext
 from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.questions.distributions import degree_facts
 
 __all__ = [
     "average_clustering",
@@ -71,9 +71,7 @@ def average_clustering(graph: CountingContext) -> float:
 
 def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are adjacent; see `Graph.transitivity`."""
-    oriented_graph, executor = graph.prepared.graph, graph.executor
-    shard_degrees = zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
-    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *degrees) for degrees in shard_degrees]))
+    _, pairs = degree_facts(graph)
     return 3 * known_triangles(graph) / pairs if pairs else 0.0
 
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
 from dasktc.answers.external_ids import at_ends
-from dasktc.answers.vertex_counts import known_edges, triangles_by_id
-from dasktc.backends.answers import degrees_of
+from dasktc.answers.vertex_counts import known_edges, of_degrees, triangles_by_id
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
@@ -92,14 +91,11 @@ def _induced(counts: dict[str, int]) -> dict[str, int]:
 
 def _of_vertices(graph: CountingContext) -> tuple[int, int]:
     """Return Σ d·(d - 1)·(d - 2)/6 and Σ t(v)·(d(v) - 2)."""
-    executor, oriented_graph = graph.executor, graph.prepared.graph
     counts, _ = triangles_by_id(graph)
-    calls = zip(counts.parts, oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
-    return _added(executor.gather(starmap(executor, STAGE, _sums_of_vertices, list(calls))))
+    return _added(graph.executor.gather(of_degrees(graph, STAGE, _sums_of_vertices, counts)))
 
 
-def _sums_of_vertices(triangles: Array, out_degree: Array, in_degree: Array) -> tuple[int, int]:
-    degrees = degrees_of(out_degree, in_degree)
+def _sums_of_vertices(degrees: Array, triangles: Array) -> tuple[int, int]:
     if isinstance(triangles, np.ndarray):  # as sums of vertices in shards are
         degrees = on_host(degrees)
     stars = sum(
@@ -136,9 +132,8 @@ def _added(sums: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _cycles(graph: CountingContext) -> int:
     """Count the cycles of four vertices, on the CPU of every worker, over ids by descending degree."""
-    executor, oriented_graph, splits = graph.executor, graph.prepared.graph, SPLITS * len(graph.executor.worker_threads)
-    halves = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
-    degrees = Sharded(oriented_graph.order.starts, starmap(executor, STAGE, degrees_of, halves))
+    executor, splits = graph.executor, SPLITS * len(graph.executor.worker_threads)
+    degrees = Sharded(graph.prepared.graph.order.starts, of_degrees(graph, STAGE, unchanged))
     lists = adjacency(graph, None, 2 * graph.edges, ranks(executor, STAGE, degrees))
     calls = [(lists, split, splits) for split in range(splits)]
     return sum(executor.gather(starmap(executor, STAGE, _cycles_of_share, calls)))

@@ -43,10 +43,9 @@ from dasktc.answers.frames import (
     text_of_labels,
     unknown,
 )
-from dasktc.answers.vertex_counts import known_edges
+from dasktc.answers.vertex_counts import known_edges, of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
-from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
@@ -226,12 +225,11 @@ def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array])
         By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its sums
         there add up.
     """
-    executor, plan, oriented_graph = graph.executor, graph.plan, graph.prepared.graph
+    executor, plan = graph.executor, graph.plan
     kernel, nbytes = _kernel_and_bytes(graph)
     executor.store.set_task_memory(nbytes, plan.memory)
-    degrees = zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True)
-    parts = starmap(executor, STAGE, _weights, [(weight, *pair) for pair in degrees])
-    weights = by_side(graph, STAGE, Sharded(oriented_graph.order.starts, parts))
+    parts = of_degrees(graph, STAGE, weight)
+    weights = by_side(graph, STAGE, Sharded(graph.prepared.graph.order.starts, parts))
     backend, blocks = graph.options.chosen_backend, graph.blocks
     calls = [
         (job, *(weights[side] for side in sides_of_ends(plan, job)), *(blocks[place] for place in job.triple.places))
@@ -261,10 +259,6 @@ def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
             f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
         )
     return kernel, min(plan.memory, nbytes + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
-
-
-def _weights(weight: Callable[[Array], Array], out_degree: Array, in_degree: Array) -> Array:
-    return weight(degrees_of(out_degree, in_degree))
 
 
 def _zeros(block: OrientedCSR, backend: str) -> Array:

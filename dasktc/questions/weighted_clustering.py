@@ -24,6 +24,7 @@ import numpy as np
 
 from dasktc.answers.external_ids import shares_of
 from dasktc.answers.frames import array_module, backend_of, frame_kind
+from dasktc.answers.vertex_counts import of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits, refuse_series, total_of, vertex_answer
 from dasktc.backends import Backend
 from dasktc.backends.cpu.sizes import edge_values_bytes
@@ -31,7 +32,6 @@ from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned, on_h
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import starmap
 from dasktc.options import weight_name
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
@@ -216,13 +216,12 @@ def _sums_of_batches(task: BlockTask, values: tuple[Array, Array, Array], size: 
 
 def _coefficients(graph: CountingContext, data: EdgeAttributes, weight: str | None) -> Sharded:
     """Return the coefficients by the ids of the blocks, as the bits of float64, which are moved as integers."""
-    oriented_graph, executor, partition = graph.prepared.graph, graph.executor, graph.prepared.partition
-    starts, sums = oriented_graph.order.starts, _sums(graph, _values(graph, data, weight))
+    executor, partition = graph.executor, graph.prepared.partition
+    starts, sums = graph.prepared.graph.order.starts, _sums(graph, _values(graph, data, weight))
     numberings = [partition.numbering(side) for side in sums]
     shares = shares_of(executor, executor.map(STAGE, added_in_order, list(sums.values())), numberings, starts)
     if data.neighbours is None:
-        calls = list(zip(oriented_graph.out_degree.parts, oriented_graph.in_degree.parts, strict=True))
-        neighbours = starmap(executor, STAGE, _degrees, calls)
+        neighbours = of_degrees(graph, STAGE, _as_neighbours)
     else:
         neighbours = data.neighbours.parts
     parts = [
@@ -232,10 +231,9 @@ def _coefficients(graph: CountingContext, data: EdgeAttributes, weight: str | No
     return Sharded(starts, parts)
 
 
-def _degrees(out_degree: Array, in_degree: Array) -> Array:
+def _as_neighbours(degree: Array) -> Any:
     """Degrees as neighbours in both directions, of which an undirected graph has no others."""
-    degree = on_host(out_degree).astype(np.int64) + on_host(in_degree)
-    return degree[None]
+    return on_host(degree)[None]
 
 
 def _coefficients_of_shard(sums: list[Array], places: list[Any], neighbours: Array, backend: Backend) -> Array:

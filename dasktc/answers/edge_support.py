@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,10 +34,19 @@ from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural
 
-__all__ = ["edge_supports", "kernel_and_bytes", "support_kernel", "vertex_supports", "zeros_of"]
+__all__ = [
+    "edge_supports",
+    "kernel_and_bytes",
+    "of_all_blocks",
+    "sums_by_place",
+    "support_kernel",
+    "supports_of_task",
+    "vertex_supports",
+    "zeros_of",
+]
 
 Array = Any
-Key = TypeVar("Key")
+Key = TypeVar("Key", Block, int)
 _log = logging.getLogger("dasktc")
 SUM = Fold(lambda: 0, operator.iadd, total)
 """Fold that adds up arrays."""
@@ -56,18 +65,21 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     graph. If the scheme puts an edge into several blocks, its supports there add up to its triangles. InputError: a
     task needs more memory than a worker has. CountError: the tasks did not handle every wedge once.
     """
-    nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
+    nbytes = 4 * int(graph.prepared.sizes.edges.sum())
     supports, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
-    zeros = {  # blocks whose triples have no wedge are in no task
-        place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
-        for place in graph.blocks.keys() - supports.keys()
-    }
-    return dict(sorted((supports | zeros).items())), triangles
+    return of_all_blocks(graph, supports), triangles
 
 
-def zeros_of(block: OrientedCSR, backend: str) -> Array:
+def of_all_blocks(graph: CountingContext, sums: dict[Block, Any], dtype: str = "int32") -> dict[Block, Any]:
+    """Add zeros for the edges of blocks in no task, because their triples have no wedge; return all, by place."""
+    backend, places = graph.options.chosen_backend, graph.blocks.keys() - sums.keys()
+    zeros = {p: graph.executor.submit("support", zeros_of, graph.blocks[p], backend, dtype) for p in places}
+    return dict(sorted((sums | zeros).items()))
+
+
+def zeros_of(block: OrientedCSR, backend: str, dtype: str = "int32") -> Array:
     """Allocate an array with a zero for each edge of a block."""
-    zeros: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
+    zeros: Array = get_backend(backend).array.zeros(block.edges, dtype=dtype)
     return zeros
 
 
@@ -157,26 +169,45 @@ def support_kernel(graph: CountingContext) -> str:
 
 
 def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
-    supports, record = _supports(job, blocks)
-    return [*(supports[place] for place in sorted(supports)), record]
+    return _checked(job, *supports_of_task(job, blocks))
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     sizes = dict(end for pair in ends.values() for end in pair)
     is_visited = job.kernel == VISITED
-    sums, record = (_ends_of_edges if is_visited else _vertices)(job, ends, sizes, blocks)
-    return [*(sums[side] for side in sorted(sums)), record]
+    return _checked(job, *(_ends_of_edges if is_visited else _vertices)(job, ends, sizes, blocks))
 
 
-def _supports(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[dict[Block, Array], Record]:
-    """Supports of the edges of a task's blocks, by position."""
-    support = get_backend(job.backend).support
+def _checked(job: Job, sums: dict[Key, Array], record: Record) -> list[Any]:
+    """Return the arrays of a task, ascending by key, and its record; refuse those without three of each triangle."""
+    incidences, triangles = sum(int(array.sum(dtype="int64")) for array in sums.values()), record.count.triangles
+    if incidences != 3 * triangles:
+        raise CountError(
+            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(incidences, 'edge')} or vertices, "
+            f"not three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
+            "`dasktc info`"
+        )
+    return [*(sums[key] for key in sorted(sums)), record]
 
-    def support_part(part: BlockTask) -> tuple[dict[Block, Array], int, int]:
-        arrays, triangles, wedges = support(part, job.kernel)
+
+def supports_of_task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[dict[Block, Array], Record]:
+    """Supports of the edges of a task's blocks, by place."""
+    return sums_by_place(lambda part: get_backend(job.backend).support(part, job.kernel), job, blocks)
+
+
+def sums_by_place(
+    function: Callable[[BlockTask], tuple[list[Array], int, int]], job: Job, blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[Block, Array], Record]:
+    """Add up arrays for the edges of a task's blocks, by place, over the parts for which memory suffices.
+
+    The function returns one for each of index, table and stream, and triangles and wedges.
+    """
+
+    def by_place(part: BlockTask) -> tuple[dict[Block, Array], int, int]:
+        arrays, triangles, wedges = function(part)
         return dict(zip(job.triple.places, arrays, strict=True)), triangles, wedges
 
-    return _sum_parts(support_part, job, blocks)
+    return _sum_parts(by_place, job, blocks)
 
 
 def _vertices(
@@ -200,26 +231,14 @@ def _sum_parts(
         for key, addend in addends.items():
             sums[key] += addend
         triangles, wedges = triangles + part_triangles, wedges + part_wedges
-    _refuse_unless_three(job, sums.values(), triangles)
     return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
-
-
-def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> None:
-    """Refuse supports, or sums by vertex, that do not add up to three per triangle."""
-    incidences = sum(int(array.sum(dtype="int64")) for array in sums)
-    if incidences != 3 * triangles:
-        raise CountError(
-            f"{job}: {plural(triangles, 'triangle has', 'triangles have')} {plural(incidences, 'edge')} or vertices, "
-            f"not three each: kernel {job.kernel} is wrong there; prepare with another kernel, and report this with "
-            "`dasktc info`"
-        )
 
 
 def _ends_of_edges(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
     """Halve the sum of supports at each vertex, which is even because two edges of a triangle meet at a vertex."""
-    backend, (supports, record) = get_backend(job.backend), _supports(job, blocks)
+    backend, (supports, record) = get_backend(job.backend), supports_of_task(job, blocks)
     sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
     for place, block in dict(zip(job.triple.places, blocks, strict=True)).items():
         (row, _), (column, _) = ends[place]

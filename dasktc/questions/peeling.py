@@ -12,13 +12,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from dasktc.answers.edge_support import VISITED
+from dasktc.answers.edge_support import VISITED, supports_of_task
 from dasktc.answers.external_ids import in_shards
 from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
-from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import Job, in_halves, refuse_unless
+from dasktc.counting.tasks import Job, refuse_unless
 from dasktc.counting.tuning import Tuning
 from dasktc.errors import InputError
 from dasktc.executors.threads import results
@@ -29,7 +29,7 @@ from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural
 
-__all__ = ["PLACED", "Facts", "core_vector", "fits_one_worker", "truss", "trussness_in_blocks"]
+__all__ = ["PLACED", "Facts", "core_vector", "distinct_edges", "fits_one_worker", "truss", "trussness_in_blocks"]
 
 Array = Any
 MOST = (1 << 31) - 1
@@ -208,33 +208,44 @@ def _truss(settings: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any
 
 def _trussness_in_blocks(settings: _How, blocks: list[OrientedCSR]) -> list[Array]:
     joined_block, trussness = _decomposed(settings, _together(settings, blocks))
-    keys = _keys_of(settings, joined_block)
+    shift, backend = shift_of(settings.vertices), settings.backend
+    keys = _keys_of(joined_block, shift, backend)
     order = keys.argsort()
     keys, trussness = keys[order], trussness[order]
-    return [trussness[keys.searchsorted(_keys_of(settings, block))] for block in blocks]
+    return [trussness[keys.searchsorted(_keys_of(block, shift, backend))] for block in blocks]
 
 
-def _keys_of(settings: _How, block: OrientedCSR) -> Array:
+def distinct_edges(blocks: list[OrientedCSR], vertices: int, edges: int, copies: str, backend: Backend) -> Array:
+    """Return the keys of the different edges of all blocks, ascending, whichever way they point; empties the list.
+
+    Another number than the graph's `edges` is refused; `copies` is `CountingContext.folder_of_copies`.
+    """
+    keys, shift = list[Array](), shift_of(vertices)
+    while blocks:
+        keys.append(_keys_of(blocks.pop(), shift, backend))
+    if len(keys) == 1 and bool((keys[0][1:] > keys[0][:-1]).all()):
+        edge_keys = keys.pop()  # as those of one block in `degree` order are
+    else:
+        edge_keys = distinct(keys, 1 << (2 * shift), backend)
+    fact = f"the blocks hold {len(edge_keys):,} different edges, but the plan {edges:,}"
+    refuse_unless(len(edge_keys) == edges, fact, copies)
+    return edge_keys
+
+
+def _keys_of(block: OrientedCSR, shift: int, backend: Backend) -> Array:
     """Return the key of each edge of a block, whichever way it points."""
-    xp, shift = settings.backend.array, shift_of(settings.vertices)
-    u, v = block.row_ids(settings.backend.peel.rows(block)), block.column_ids(block.columns)
+    u, v, xp = block.row_ids(backend.peel.rows(block)), block.column_ids(block.columns), backend.array
     return pack(xp.maximum(u, v), xp.minimum(u, v), shift)
 
 
 def _together(settings: _How, parts: list[OrientedCSR]) -> OrientedCSR:
     """Join all edges to one block in an order in which columns are below their rows: usually the existing order."""
+    if len(parts) == 1 and parts[0].ordered and parts[0].members is None:
+        return parts[0]
+    shift, is_ordered = shift_of(settings.vertices), all(block.ordered for block in parts)
     blocks = list(parts)  # the inputs of a task must not be modified
-    if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
-        return blocks[0]
-    shift = shift_of(settings.vertices)
-    keys, is_ordered = [], all(block.ordered for block in blocks)
-    for number, block in enumerate(blocks):
-        keys.append(_keys_of(settings, block))
-        blocks[number] = None  # type: ignore[call-overload]
-        del block
-    edge_keys, members = distinct(keys, 1 << (2 * shift), settings.backend), None
-    fact = f"the blocks hold {len(edge_keys):,} different edges, but the plan {settings.edges:,}"
-    refuse_unless(len(edge_keys) == settings.edges, fact, settings.copies)
+    edge_keys = distinct_edges(blocks, settings.vertices, settings.edges, settings.copies, settings.backend)
+    members = None
     if not is_ordered:
         edge_keys, members = _by_degree(settings, edge_keys, shift)
     edges = settings.backend.edges
@@ -282,28 +293,19 @@ def _core(settings: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR,
 
 def _supports(settings: _How, block: OrientedCSR) -> tuple[Array, int]:
     """Count the triangles of each edge, int32, and of the block, on all threads."""
-    xp, backend = settings.backend.array, settings.backend
+    xp = settings.backend.array
     if not block.edges:
         return xp.zeros(0, dtype="int32"), 0
     splits = settings.threads if block.edges >= settings.tuning.shared_count else 1
 
-    def count(split: int) -> tuple[Array, int, int]:
-        job, sums = Job(ONE, split, splits, settings.kernel, settings.backend.name), None
-        task = BlockTask(block, block, block, split, splits, settings.kernel)
-        triangles = wedges = 0
-        for supports, part_triangles, part_wedges in in_halves(
-            lambda part: backend.support(part, settings.kernel), task, job
-        ):
-            sums = supports[0] if sums is None else sums + supports[0]
-            triangles, wedges = triangles + part_triangles, wedges + part_wedges
-        return sums, triangles, wedges
-
-    split_results = results(splits, (partial(count, split) for split in range(splits)), splits)
-    supports, triangles = split_results[0][0], sum(number for _, number, _ in split_results)
-    for addend, _, _ in split_results[1:]:
-        supports += addend
+    splits_of_block = [Job(ONE, split, splits, settings.kernel, settings.backend.name) for split in range(splits)]
+    calls = (partial(supports_of_task, job, (block,) * 3) for job in splits_of_block)
+    arrays, records = zip(*results(splits, calls, splits), strict=True)
+    supports, triangles = arrays[0][ONE.index], sum(record.count.triangles for record in records)
+    for addends in arrays[1:]:
+        supports += addends[ONE.index]
     lengths = xp.diff(block.offsets)
-    wedge_sum, expected = sum(number for _, _, number in split_results), int(lengths[block.columns].sum())
+    wedge_sum, expected = sum(record.count.wedges for record in records), int(lengths[block.columns].sum())
     refuse_unless(
         wedge_sum == expected, f"the count handled {plural(wedge_sum, 'wedge')}, but the rows have {expected:,}"
     )

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from dasktc.answers.edge_frames import EdgeMeasure, edge_answer, given_as, given_pairs, partitions, refuse_frame
-from dasktc.answers.edge_support import SUM, VISITED, kernel_and_bytes
+from dasktc.answers.edge_support import SUM, VISITED, kernel_and_bytes, of_all_blocks, sums_by_place
 from dasktc.answers.external_ids import frames_of_pairs
 from dasktc.answers.frames import (
     PANDAS,
@@ -46,11 +46,11 @@ from dasktc.answers.frames import (
 from dasktc.answers.vertex_counts import known_edges, of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
-from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
+from dasktc.counting.tasks import Job, Record, check, jobs
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import starmap
 from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
@@ -239,10 +239,7 @@ def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array])
     records: list[Record] = results[0]
     check(records, plan, graph.prepared.wedges)
     graph.counted.agree(sum(record.count.triangles for record in records))
-    zeros = {  # blocks whose triples have no wedge are in no task
-        place: executor.submit(STAGE, _zeros, blocks[place], backend) for place in blocks.keys() - results[1].keys()
-    }
-    return dict(sorted((results[1] | zeros).items()))
+    return of_all_blocks(graph, results[1], "float64")
 
 
 def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
@@ -261,30 +258,11 @@ def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     return kernel, min(plan.memory, nbytes + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
 
 
-def _zeros(block: OrientedCSR, backend: str) -> Array:
-    return get_backend(backend).array.zeros(block.edges, dtype="float64")
-
-
-def _task(
-    job: Job,
-    of_u: Array,
-    of_v: Array,
-    of_w: Array,
-    index: OrientedCSR,
-    table: OrientedCSR,
-    stream: OrientedCSR,
-) -> list[Any]:
+def _task(job: Job, of_u: Array, of_v: Array, of_w: Array, *blocks: OrientedCSR) -> list[Any]:
     """Sum weights in a task; return one array for each distinct place of its triple, ascending, and a record."""
-    task, weights = task_of(replace(job, cut="rows"), index, table, stream), (of_u, of_v, of_w)
-    parts = in_halves(lambda part: weighted_support(part, weights, job.backend, job.kernel), task, job)
-    sums, triangles, wedges = next(parts)
-    place_sums = dict(zip(job.triple.places, sums, strict=True))
-    for addends, part_triangles, part_wedges in parts:
-        for place, addend in dict(zip(job.triple.places, addends, strict=True)).items():
-            place_sums[place] += addend
-        triangles, wedges = triangles + part_triangles, wedges + part_wedges
-    record = Record(job, TaskCount(triangles, wedges, probes=0), worker="")
-    return [*(place_sums[place] for place in sorted(place_sums)), record]
+    weights = of_u, of_v, of_w
+    sums, record = sums_by_place(lambda part: weighted_support(part, weights, job.backend, job.kernel), job, blocks)
+    return [*(sums[place] for place in sorted(sums)), record]
 
 
 # given pairs

@@ -11,8 +11,8 @@ have its edges in any four blocks.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from dasktc.answers.external_ids import in_shards
 from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_counts import triangles_by_id
 from dasktc.answers.vertex_frames import vertex_answer
-from dasktc.backends import Backend
+from dasktc.backends import Backend, get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import InputError
 from dasktc.options import format_size
-from dasktc.pipeline.stages.edge_keys import pack, shift_of
+from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.questions.peeling import distinct_edges
 from dasktc.wording import advice, plural
 
 __all__ = ["square_clustering"]
@@ -35,16 +35,6 @@ Array = Any
 EDGE_BYTES, VERTEX_BYTES = 56, 48
 """Bytes that the worker takes beside the blocks: for each edge its key, both entries of the adjacency lists and the
 prefix sums of their degrees, or the keys of several blocks while they are joined; for each vertex its numbers."""
-
-
-class _Expected(NamedTuple):
-    """What the blocks must hold together, and the folder of copies that are read again (`CountingContext`)."""
-
-    vertices: int
-    edges: int
-    once: bool
-    copies: str
-    backend: Backend
 
 
 def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
@@ -60,8 +50,8 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
         )
     counts, _ = triangles_by_id(graph)
     executor.store.set_task_memory(nbytes, graph.plan.memory)
-    expected = _Expected(graph.vertices, graph.edges, graph.plan.scheme.once, graph.folder_of_copies, executor.backend)
-    result = executor.submit("squares", partial(_squares, expected), list(graph.blocks.values()), list(counts.parts))
+    facts = graph.vertices, graph.edges, graph.folder_of_copies, executor.backend
+    result = executor.submit("squares", _squares, list(graph.blocks.values()), list(counts.parts), *facts)
     starts = graph.prepared.graph.order.starts
     vectors = [
         in_shards(executor, "squares", vector, starts) for (vector,) in executor.transpose("squares", [result], 2)
@@ -76,14 +66,16 @@ def _shares(squares: Array, maxima: Array) -> Array:
 # on the worker
 
 
-def _squares(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Array]) -> list[Array]:
+def _squares(
+    blocks: list[OrientedCSR], triangles: list[Array], vertices: int, edges: int, copies: str, backend: Backend
+) -> list[Array]:
     """Count the 4-cycles through each vertex, and those that are possible; none where no positive number is."""
     from dasktc.backends.cpu import squares  # loads Numba: only when needed
 
-    shift, edges = shift_of(expected.vertices), expected.edges
-    keys = _keys(expected, blocks, shift)
-    degrees = np.bincount(keys >> shift, minlength=expected.vertices)
-    degrees += np.bincount(keys & ((1 << shift) - 1), minlength=expected.vertices)
+    shift = shift_of(vertices)
+    keys = distinct_edges([_on_host(block) for block in blocks], vertices, edges, copies, get_backend("cpu"))
+    degrees = np.bincount(keys >> shift, minlength=vertices)
+    degrees += np.bincount(keys & ((1 << shift) - 1), minlength=vertices)
     if edges and 2 * edges * int(degrees.max()) >= 1 << 63:
         raise InputError(
             f"square clustering of a graph of {plural(edges, 'edge')} with a vertex of "
@@ -98,21 +90,9 @@ def _squares(expected: _Expected, blocks: list[OrientedCSR], triangles: list[Arr
     triangle_pairs = 2 * np.concatenate([on_host(shard) for shard in triangles])
     maxima = (degree_sums - degrees) * (degrees - 1) - triangle_pairs - square_counts
     square_counts[maxima <= 0] = 0
-    return [expected.backend.array.asarray(vector) for vector in (square_counts, maxima)]
+    return [backend.array.asarray(vector) for vector in (square_counts, maxima)]
 
 
-def _keys(expected: _Expected, blocks: list[OrientedCSR], shift: int) -> Array:
-    """Return the distinct keys of all edges, ascending, over the blocks' ids."""
-    keys = []
-    for block in blocks:
-        offsets, columns = on_host(block.offsets), on_host(block.columns)
-        u = block.row_ids(np.repeat(np.arange(block.rows), np.diff(offsets)))
-        v = block.column_ids(columns)
-        keys.append(pack(np.maximum(u, v), np.minimum(u, v), shift))
-    if len(keys) == 1 and expected.once:
-        edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
-    else:
-        edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    fact = f"the blocks hold {plural(len(edges), 'edge')}, but the plan {expected.edges:,}"
-    refuse_unless(len(edges) == expected.edges, fact, expected.copies)
-    return edges
+def _on_host(block: OrientedCSR) -> OrientedCSR:
+    members = None if block.members is None else on_host(block.members)
+    return replace(block, offsets=on_host(block.offsets), columns=on_host(block.columns), members=members)

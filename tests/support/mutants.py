@@ -199,7 +199,7 @@ MUTANTS = [
     Mutant("record-twice", "Checkpoint.__init__", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "counting/test_checkpoint.py", "task_with_two_counts"),
     Mutant("visit-memory", "kernel_and_bytes", "    if nbytes > plan.memory:", "    if nbytes > 2 * plan.memory:", "answers/test_edge_support.py", "visits_beyond_memory"),
     Mutant("visit-reserve", "_sums", "task_memory = min(plan.memory, task_memory + graph.answers.bytes_of_sums(nbytes, plan.workers))", "task_memory = task_memory", "answers/test_edge_support.py", "sums_are_reserved"),
-    Mutant("support-three", "_sum_parts", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "answers/test_edge_support.py", "of_a_task_that_do_not_add_up"),
+    Mutant("support-three", "edge_support._checked", "    if incidences != 3 * triangles:", "    if False:", "answers/test_edge_support.py", "of_a_task_that_do_not_add_up"),
     Mutant("shards-three", "_merged", "    refuse_unless(incidences == 3 * count, UNEQUAL)", "    pass", "answers/test_vertex_counts.py", "vertices_in_shards"),
     Mutant("edges-lost", "partitions", "    refuse_unless(sum(sizes) == graph.edges,", "    refuse_unless(True,", "answers/test_edge_frames.py", "number_of_edges"),
     Mutant("edges-sums", "partitions", "    refuse_unless(total is None or sum(number for _, number in facts) == total,", "    refuse_unless(True,", "answers/test_edge_frames.py", "supports_of_all_edges"),

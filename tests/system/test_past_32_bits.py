@@ -310,15 +310,16 @@ def test_a_device_adds_supports_up():
 
 @pytest.mark.parametrize("each", ODD)
 def test_triangles_of_a_task_are_compared_with_their_vertices(each):
-    edge_support._refuse_unless_three(JOB, [np.array([each, each, 0]), np.array([each])], each)
+    record = Record(JOB, TaskCount(each, 0, 0), "")
+    edge_support._checked(JOB, {0: np.array([each, each, 0]), 1: np.array([each])}, record)
     with pytest.raises(CountError, match="not three each"):
-        edge_support._refuse_unless_three(JOB, [np.array([each, each, 0]), np.array([each - 1])], each)
+        edge_support._checked(JOB, {0: np.array([each, each, 0]), 1: np.array([each - 1])}, record)
 
 
 def test_supports_of_a_task_are_compared_with_its_triangles():
     """Supports have 32 bits, but their sum has not."""
     triangles = 2**31 - 1
-    edge_support._refuse_unless_three(JOB, [np.full(3, triangles, "int32")], triangles)
+    edge_support._checked(JOB, {0: np.full(3, triangles, "int32")}, Record(JOB, TaskCount(triangles, 0, 0), ""))
 
 
 @pytest.mark.parametrize("each", ODD)

@@ -29,12 +29,14 @@ from dasktc.answers.frames import (
     column,
     dense_ids,
     external_ids_on_device,
+    frame_kind,
     frame_of,
     given_ids,
     ids_of,
     in_library,
     labelled,
     numbered,
+    on_device_where_counted,
     rows_of_partition,
     unknown,
     with_rows,
@@ -148,12 +150,9 @@ def edge_answer(
     )
 
 
-def frame_of_edges(graph: CountingContext, kind: FrameKind, oriented: bool) -> Any:
-    """Make a frame of every edge: from source to target, as oriented in the blocks, or the smaller end first.
-
-    It has columns "src" and "dst" of the caller's ids; rows ascend and are numbered from 0 across all partitions.
-    InputError: the frame needs more memory than is available. CountError: edges were lost.
-    """
+def frame_of_edges(graph: CountingContext, frame: str, oriented: bool) -> Any:
+    """Return every edge, from source to target or the smaller end first; see `Graph.oriented_edges`, `edge_list`."""
+    kind = on_device_where_counted(graph, frame_kind(graph, frame, "edges"))
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
     zeros = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}

@@ -7,6 +7,7 @@ partitions to the caller, in one frame or as a Dask collection.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,6 +25,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import CPU, starmap, unchanged
 from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.columns import Place, settle, to_ids
+from dasktc.io.write import write_frames
 from dasktc.pipeline.planes import Answers
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.ids import texts
@@ -55,9 +57,9 @@ __all__ = [
     "on_device_where_counted",
     "rows_of_partition",
     "spread",
-    "text_of_labels",
     "unknown",
     "with_rows",
+    "write_answer",
 ]
 
 Array = Any
@@ -331,18 +333,20 @@ def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) ->
     return frame
 
 
-def text_of_labels(graph: CountingContext, frames: list[Any]) -> list[Any]:
-    """Replace ids by the text of their labels in handles of pandas frames, for files, if the source has labels.
+def write_answer(
+    graph: CountingContext, frames: list[Any], out: str | os.PathLike[str], force: bool | None = None
+) -> None:
+    """Write pandas frames, given by handles, as `write_frames` does; labels are written as text.
 
-    InputError: two labels have the same text.
+    InputError: two labels have the same text; or as `write_frames`.
     """
     labels, executor = graph.prepared.source.labels, graph.executor
-    if labels is None:
-        return frames
-    import pyarrow as pa
+    if labels is not None:
+        import pyarrow as pa
 
-    texts = executor.submit("labels", unchanged, pa.array(labels.text(), pa.large_string()))
-    return [executor.submit("labels", _with_text, frame, texts) for frame in frames]
+        texts = executor.submit("labels", unchanged, pa.array(labels.text(), pa.large_string()))
+        frames = [executor.submit("labels", _with_text, frame, texts) for frame in frames]
+    write_frames(frames, out, executor, force)
 
 
 def _with_text(frame: Any, texts: Any) -> Any:

@@ -19,6 +19,7 @@ from dasktc.answers.frames import (
     dense_ids,
     empty,
     external_ids_on_device,
+    frame_kind,
     frame_of,
     gathered,
     given_ids,
@@ -37,7 +38,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.shards import even
 from dasktc.wording import advice
 
-__all__ = ["Columns", "reals", "reals_of_bits", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
+__all__ = ["Columns", "reals", "reals_of_bits", "total_of", "vertex_answer", "vertex_frame_kind", "vertex_partitions"]
 
 Array = Any
 Columns = dict[str, Callable[..., Array]]
@@ -54,6 +55,20 @@ def reals_of_bits(bits: Array, *_: Array) -> Array:
     return bits.view("float64")
 
 
+def vertex_frame_kind(graph: CountingContext, frame: str | None, vertices: Any = None) -> FrameKind:
+    """Choose the frame type of numbers of every vertex, or of requested vertices, as `frame_kind` does.
+
+    InputError, too: the frame is whole, and vectors are sharded because they do not fit the one process, the caller's.
+    """
+    kind = frame_kind(graph, frame)
+    if kind.whole and vertices is None and graph.plan.shards > 1 and graph.answers.caller_bytes is not None:
+        raise InputError(
+            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
+            f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"
+        )
+    return kind
+
+
 def vertex_answer(
     graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any = None
 ) -> Any:
@@ -67,6 +82,7 @@ def vertex_answer(
     columns : dict of str to callable (*vectors) -> array
         Functions of these vectors.
     kind : FrameKind
+        From `vertex_frame_kind`.
     vertices : sequence or column, optional
         The caller's ids.
 
@@ -78,13 +94,11 @@ def vertex_answer(
     Raises
     ------
     InputError
-        A vertex is not in the graph, or the caller's process has not enough memory for all.
+        A vertex is not in the graph.
     """
     executor = graph.executor
     if vertices is not None:
         return _asked(graph, vectors, columns, kind, vertices)
-    if kind.whole:
-        refuse_series(graph)
     rows = None if kind.whole else rows_of_partition(graph, 1, len(columns))
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
@@ -220,12 +234,3 @@ def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[A
     xp = array_module(values[0])
     offsets = xp.asarray(dense[places] - first)
     return places, [on_host(vector.take(offsets)) for vector in values]
-
-
-def refuse_series(graph: CountingContext) -> None:
-    """Refuse a series if vectors are sharded because they do not fit the one process, which is the caller's."""
-    if graph.plan.shards > 1 and graph.answers.caller_bytes is not None:
-        raise InputError(
-            f"{graph.plan.numbering}: the caller would get a number of every vertex; write them with "
-            f"{advice('per_vertex')}, take frame='dask', or prepare with a larger {advice('memory')}"
-        )

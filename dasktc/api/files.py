@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from dasktc.answers.frames import write_answer
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.context import CountingContext
 from dasktc.errors import without_secrets
-from dasktc.io.write import FRAMES, check_target, write_frames
+from dasktc.io.write import FRAMES, check_target
 from dasktc.options import format_size, whole_number
 from dasktc.questions.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.questions.similarity import BOUND, checked, similarity_frames
@@ -71,7 +72,7 @@ def _write_answer(
         answer_start, context = time.perf_counter(), graph._context
         frames, result = answer(context)
         answer_end = time.perf_counter()
-        write_frames(frames, out, context.executor, force)
+        write_answer(context, frames, out, force)
         end = time.perf_counter()
         seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
         return result, {

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
+from dasktc.answers.edge_frames import frame_of_edges
 from dasktc.answers.frames import FrameName
 from dasktc.answers.triangle_list import triangle_list
 from dasktc.api.progress import showing
@@ -661,7 +662,7 @@ class Graph(Summarised):
         2    1    2
         3    2    3
         """
-        return measures.edge_list(self._context, frame)
+        return frame_of_edges(self._context, frame, oriented=False)
 
     @overload
     def oriented_edges(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
@@ -714,7 +715,7 @@ class Graph(Summarised):
         2    1    2
         3    3    2
         """
-        return measures.oriented_edges(self._context, frame)
+        return frame_of_edges(self._context, frame, oriented=True)
 
     @overload
     def clustering(

@@ -55,7 +55,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.answers.edge_frames import edges_in_parts
-from dasktc.answers.frames import array_module
+from dasktc.answers.frames import array_module, write_answer
 from dasktc.answers.vertex_counts import known_edges, known_triangles, of_degrees
 from dasktc.answers.vertex_frames import Columns
 from dasktc.backends.answers import degrees_of
@@ -63,7 +63,6 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.edge_sample import Colours
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
-from dasktc.io.write import write_frames
 from dasktc.options import real_number
 from dasktc.questions.estimate import TriangleEstimate, hash_key, with_facts
 from dasktc.questions.measures import vertex_frames
@@ -214,7 +213,7 @@ def write_vertices(graph: CountingContext, colours: int, out: str | os.PathLike[
         raise InputError(f"{plural(most, 'triangle')} of vertices could exceed 64 bits: raise {advice('share')}")
     columns: Columns = {"triangles": partial(_scaled, colours), "standard_error": partial(_standard_error, colours)}
     frames, _ = vertex_frames(graph, columns)
-    write_frames(frames, out, graph.executor, force)
+    write_answer(graph, frames, out, force)
 
 
 def _scaled(colours: int, triangles: Array, *_: Array) -> Array:

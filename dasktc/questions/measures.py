@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dasktc.answers.edge_frames import edge_answer, frame_of_edges, partitions, refuse_frame
+from dasktc.answers.edge_frames import edge_answer, partitions, refuse_frame
 from dasktc.answers.edge_support import support_kernel
-from dasktc.answers.frames import frame_kind, on_device_where_counted, text_of_labels
+from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_counts import (
     coefficients,
     degrees,
@@ -21,7 +21,7 @@ from dasktc.answers.vertex_counts import (
     same,
     triangles_by_id,
 )
-from dasktc.answers.vertex_frames import Columns, refuse_series, total_of, vertex_answer, vertex_partitions
+from dasktc.answers.vertex_frames import Columns, total_of, vertex_answer, vertex_frame_kind, vertex_partitions
 from dasktc.counting.context import CountingContext
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.questions.distributions import degree_facts
@@ -29,10 +29,8 @@ from dasktc.questions.distributions import degree_facts
 __all__ = [
     "average_clustering",
     "edge_frames",
-    "edge_list",
     "edge_support",
     "of_vertices",
-    "oriented_edges",
     "transitivity",
     "vertex_frames",
 ]
@@ -45,9 +43,7 @@ MEASURES: Columns = {"degree": degrees, **TRIANGLES, **CLUSTERING}
 
 def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
     """Compute columns from each vertex's triangles, out-degree and in-degree, with one function per column."""
-    kind = frame_kind(graph, frame)
-    if kind.whole and vertices is None:
-        refuse_series(graph)
+    kind = vertex_frame_kind(graph, frame, vertices)
     return _record_kernel(graph, vertex_answer(graph, _vectors(graph), columns, kind, vertices))
 
 
@@ -84,16 +80,6 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
     return _record_kernel(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
 
 
-def edge_list(graph: CountingContext, frame: str = "dask") -> Any:
-    """Return every edge, its smaller end first; see `Graph.edge_list`."""
-    return frame_of_edges(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")), oriented=False)
-
-
-def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
-    """Return every edge, from source to target; see `Graph.oriented_edges`."""
-    return frame_of_edges(graph, on_device_where_counted(graph, frame_kind(graph, frame, "edges")), oriented=True)
-
-
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:
     """Count the triangles of every vertex, for files, and leave the frames where they are made.
 
@@ -106,7 +92,7 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
     Returns
     -------
     frames : list of handles of pandas.DataFrame
-        Column "vertex", ascending, and `columns`; one frame, or one per shard. Labels are text.
+        Column "vertex", ascending, and `columns`; one frame, or one per shard.
     triangles : int
         Triangles of the graph.
 
@@ -116,7 +102,7 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
         As `Graph.triangles`.
     """
     frames, _ = vertex_partitions(graph, _vectors(graph), columns)
-    return text_of_labels(graph, frames), known_triangles(graph)
+    return frames, known_triangles(graph)
 
 
 def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
@@ -125,7 +111,7 @@ def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.edge_support`, in ascending order. Labels are text.
+        The partitions of `Graph.edge_support`, in ascending order.
     triangles : int
         Triangles of the graph.
 
@@ -136,4 +122,4 @@ def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
     """
     supports, count = known_edges(graph)
     frames, _ = partitions(graph, supports, "support", total=3 * count)
-    return text_of_labels(graph, frames), count
+    return frames, count

@@ -40,7 +40,6 @@ from dasktc.answers.frames import (
     ids_of,
     labelled,
     numbered,
-    text_of_labels,
     unknown,
 )
 from dasktc.answers.vertex_counts import known_edges, of_degrees
@@ -182,7 +181,7 @@ def similarity_frames(
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.similarity`. Labels are text.
+        The partitions of `Graph.similarity`.
     rows : int
 
     Raises
@@ -196,7 +195,7 @@ def similarity_frames(
     else:
         edge_values, total, edge_measure = _of_edges(graph, name)
         frames, rows = partitions(graph, edge_values, name, total=total, measure=edge_measure)
-    return text_of_labels(graph, frames), sum(rows)
+    return frames, sum(rows)
 
 
 def _dtype(name: str) -> str:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.answers.external_ids import in_shards
-from dasktc.answers.frames import frame_kind
 from dasktc.answers.vertex_counts import triangles_by_id
-from dasktc.answers.vertex_frames import vertex_answer
+from dasktc.answers.vertex_frames import vertex_answer, vertex_frame_kind
 from dasktc.backends import Backend, get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
@@ -39,7 +38,7 @@ prefix sums of their degrees, or the keys of several blocks while they are joine
 
 def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the square clustering coefficients; see `Graph.square_clustering`."""
-    executor, kind = graph.executor, frame_kind(graph, frame)
+    executor, kind = graph.executor, vertex_frame_kind(graph, frame, vertices)
     nbytes = int(graph.plan.scheme.block_bytes(graph.prepared.sizes).sum())
     nbytes += EDGE_BYTES * graph.edges + VERTEX_BYTES * graph.vertices
     if nbytes > graph.plan.memory:

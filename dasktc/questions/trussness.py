@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.answers.edge_frames import edge_answer, partitions, refuse_frame
-from dasktc.answers.frames import frame_kind, text_of_labels
-from dasktc.answers.vertex_frames import Columns, refuse_series, vertex_answer
+from dasktc.answers.frames import frame_kind
+from dasktc.answers.vertex_frames import Columns, vertex_answer, vertex_frame_kind
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.options import whole_number
@@ -33,9 +33,7 @@ PLACE = 0, 0
 
 def core_number(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the core number of every vertex; see `Graph.core_number`."""
-    kind = frame_kind(graph, frame)
-    if kind.whole and vertices is None:
-        refuse_series(graph)
+    kind = vertex_frame_kind(graph, frame, vertices)
     return vertex_answer(graph, [core_vector(graph)], CORES, kind, vertices)
 
 
@@ -75,7 +73,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     Returns
     -------
     frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.truss`. Labels are text.
+        The partitions of `Graph.truss`.
     facts : Facts
 
     Raises
@@ -85,7 +83,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     """
     inner_graph, edge_values, facts = _decomposed(graph, k)
     frames, _ = partitions(inner_graph, edge_values, "trussness" if k is None else "support", total=facts.total)
-    return text_of_labels(graph, frames), facts
+    return frames, facts
 
 
 def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[Block, Any], Facts]:

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from dasktc.answers.external_ids import shares_of
-from dasktc.answers.frames import array_module, backend_of, frame_kind
+from dasktc.answers.frames import array_module, backend_of
 from dasktc.answers.vertex_counts import of_degrees
-from dasktc.answers.vertex_frames import reals_of_bits, refuse_series, total_of, vertex_answer
+from dasktc.answers.vertex_frames import reals_of_bits, total_of, vertex_answer, vertex_frame_kind
 from dasktc.backends import Backend
 from dasktc.backends.cpu.sizes import edge_values_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, aligned, on_host
@@ -54,9 +54,7 @@ CHUNK = 1 << 20
 def clustering(graph: CountingContext, weight: str | int | None, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute weighted, directed, or weighted and directed clustering coefficients; see `Graph.clustering`."""
     weight = weight_name(weight)
-    data, kind = attributes_of(graph, weight), frame_kind(graph, frame)
-    if kind.whole and vertices is None:
-        refuse_series(graph)
+    data, kind = attributes_of(graph, weight), vertex_frame_kind(graph, frame, vertices)
     return vertex_answer(graph, [_coefficients(graph, data, weight)], COLUMNS, kind, vertices)
 
 

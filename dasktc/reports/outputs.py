@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dasktc.answers.edge_support import kernel_and_bytes
+from dasktc.answers.frames import write_answer
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
 from dasktc.errors import DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.process.usage import Usage, usage_of
 from dasktc.executors.progress.tracker import Tracker, tracker_of
-from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_frames, write_page
+from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_page
 from dasktc.options import path_text
 from dasktc.questions.measures import edge_frames, vertex_frames
 from dasktc.reports.findings import RunFacts, findings_of
@@ -109,7 +110,7 @@ class Outputs:
                     count == result.triangles,
                     f"the {noun} have {plural(count, 'triangle')}, but {result.triangles:,} were counted",
                 )
-                write_frames(frames, out, graph.executor, self.force)
+                write_answer(graph, frames, out, self.force)
         written = time.perf_counter()
         if answers:
             progress("write", len(answers), len(answers))

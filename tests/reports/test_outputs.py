@@ -520,7 +520,7 @@ def test_writing_is_a_stage_with_progress_and_total_is_wall_time(tmp_path):
     paths = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.parquet", "report": tmp_path / "r.html"}
     steps = []
     began = time.perf_counter()
-    with mock.patch.object(outputs, "write_frames", side_effect=lambda *given: time.sleep(0.2)):
+    with mock.patch.object(outputs, "write_answer", side_effect=lambda *given: time.sleep(0.2)):
         result = dasktc.triangle_count(
             kronecker(6), verify=1.0, threads=1, progress=lambda *step: steps.append(step), **keywords(**paths)
         )

@@ -1,4 +1,12 @@
-"""Commands that write what they find about a source: measures, trussness, similar vertices, the prepared graph."""
+"""What commands write about a source: measures, trussness, similar vertices, the prepared graph.
+
+Each function takes a source, the path of its output, and `options`, keywords of `prepare`. Outputs of all but
+`save_source` are .parquet (a file, or a folder with one file per partition), .csv, or .txt with tabs and no header. The
+workers write, so they must see the folder. `force` replaces an existing output.
+
+Errors are those of `prepare` and of the question's method of `Graph`. InputError, too: the output has another ending,
+exists already, or is in no existing folder. DasktcError: it cannot be written.
+"""
 
 from __future__ import annotations
 
@@ -87,30 +95,8 @@ def _write_answer(
 def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
     """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
 
-    Parameters
-    ----------
-    source : str, sequence of str, or object
-        As for `prepare`.
-    out : path
-        .parquet (a file, or a folder with one file per shard of the vertices), .csv, or .txt with tabs and no header.
-        Columns "vertex", "degree", "triangles", "clustering", by ascending ids. The workers write, so they must see
-        the folder.
-    force : bool
-        Replace an existing output.
-    **options
-        Keywords of `prepare`.
-
-    Returns
-    -------
-    WriteSummary
-        Numbers of the graph after clean-up, its average clustering and transitivity, `out`, and total wall seconds.
-
-    Raises
-    ------
-    InputError
-        `out` has another ending, exists already, or is in no existing folder; or as `prepare`.
-    DasktcError, CountError
-        As `prepare` and `Graph.triangles`.
+    Columns "vertex", "degree", "triangles", "clustering", by ascending ids. The summary has numbers of the graph after
+    clean-up, its average clustering and transitivity, `out`, and total wall seconds.
     """
 
     def answer(context: CountingContext) -> tuple[list[Any], tuple[int, float, float]]:
@@ -143,44 +129,24 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
 
 @said_in_one_line
 def write_truss(
-    source: Any, output: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
+    source: Any, out: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
 ) -> WriteSummary:
-    """Write every edge with its trussness, or the edges of one truss with their triangles within it.
+    """Write every edge with its trussness, or the edges of the k-truss with their triangles within it: `Graph.truss`.
 
-    Parameters
-    ----------
-    source : object
-        As for `dasktc.triangle_count`.
-    output : path
-        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.truss`.
-    k : int, optional
-        k of the truss.
-    force : bool
-        Replace an existing output.
-    **options
-        Keywords of `dasktc.prepare`.
-
-    Returns
-    -------
-    WriteSummary
-        `largest` is the largest trussness, or, of one truss, the most triangles of an edge within it; 0 without edges.
-        `vertices` and `edges` are written; `graph_vertices` and `graph_edges` those of the graph after clean-up.
-
-    Raises
-    ------
-    InputError, DasktcError, ClusterError, CountError
-        As `prepare` and `Graph.truss`; or the output cannot be written.
+    In the summary `largest` is the largest trussness, or, of one truss, the most triangles of an edge within it; 0
+    without edges. `vertices` and `edges` are written; `graph_vertices` and `graph_edges` those of the graph after
+    clean-up.
     """
     if k is not None:
         k = order_of_truss(k)
-    truss, graph = _write_answer(source, output, force, options, "truss", lambda context: truss_frames(context, k))
+    truss, graph = _write_answer(source, out, force, options, "truss", lambda context: truss_frames(context, k))
     contents = f"{plural(truss.edges, 'edge')} of trussness up to {truss.largest:,}"
     if k is not None:
         contents = (
             f"{k}-truss: {truss.vertices:,} of {plural(graph['vertices'], 'vertex')}, {truss.edges:,} of "
             f"{plural(graph['edges'], 'edge')}, in up to {plural(truss.largest, 'triangle')} each"
         )
-    path, seconds = os.fspath(output), graph["seconds"]
+    path, seconds = os.fspath(out), graph["seconds"]
     duration = f"{seconds['total']:.2f} s, of which {seconds['truss']:.2f} to peel"
     return WriteSummary(
         {
@@ -202,29 +168,10 @@ def write_truss(
 
 @said_in_one_line
 def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> WriteSummary:
-    """Prepare a source and save the graph.
+    """Prepare a source, which may be a saved graph, and save it in the folder or fsspec URL `out`, as `Graph.save`.
 
-    Parameters
-    ----------
-    source : object
-        As for `prepare`, or a saved graph.
-    out : path or fsspec URL
-        As for `Graph.save`; a URL in this process's memory is refused.
-    force : bool
-        Replace a saved graph.
-    **options
-        Keywords of `prepare`.
-
-    Returns
-    -------
-    WriteSummary
-        Numbers of the graph, its scheme and order, the bytes of its arrays, and wall seconds of read, prepare, save and
-        total.
-
-    Raises
-    ------
-    InputError, DasktcError, ClusterError, CountError
-        As `prepare` and `Graph.save`.
+    A URL in this process's memory is refused. The summary has numbers of the graph, its scheme and order, the bytes of
+    its arrays, and wall seconds of read, prepare, save and total.
     """
     check_new(out, force, "nothing of it is left when this command ends")
     start = time.perf_counter()
@@ -259,45 +206,24 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
 @said_in_one_line
 def write_similarity(
     source: Any,
-    output: str | os.PathLike[str],
+    out: str | os.PathLike[str],
     measure: str = "jaccard",
     top: int | None = None,
     bound: int = BOUND,
     force: bool = False,
     **options: Any,
 ) -> WriteSummary:
-    """Write the similarity of the ends of every edge, or each vertex's most similar vertices.
+    """Write the similarity of the ends of every edge, or each vertex's most similar vertices: `Graph.similarity`.
 
-    Parameters
-    ----------
-    source : object
-        As for `dasktc.triangle_count`.
-    output : path
-        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.similarity`.
-    measure, top, bound
-        As for `Graph.similarity`.
-    force : bool
-        Replace an existing output.
-    **options
-        Keywords of `dasktc.prepare`.
-
-    Returns
-    -------
-    WriteSummary
-        `rows` pairs are written, with up to `top` of a vertex; `vertices` and `edges` are those of the graph.
-
-    Raises
-    ------
-    InputError, DasktcError, ClusterError, CountError
-        As `prepare` and `Graph.similarity`; or the output cannot be written.
+    In the summary `rows` is the number of pairs written; `vertices` and `edges` are those of the graph.
     """
     checked(measure)
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
     rows, graph = _write_answer(
-        source, output, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
+        source, out, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
     )
-    path, pairs, seconds = os.fspath(output), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
+    path, pairs, seconds = os.fspath(out), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
     selection = "every edge" if top is None else f"each vertex and up to {top:,} most similar ones"
     return WriteSummary(
         {"output": path, "measure": measure, "top": top, "rows": rows, **graph},

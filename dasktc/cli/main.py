@@ -357,7 +357,7 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, ver
         help="Write the K-truss alone.",
         details="With the triangles of each edge within it.",
     ),
-    OUTPUT.everyday("-o", "--out", "--output", "output", type=PATH, required=True, metavar="OUT", help=TABLE),
+    OUTPUT.everyday("-o", "--out", "--output", "out", type=PATH, required=True, metavar="OUT", help=TABLE),
     replacing,
     preparing,
     examples=("dasktc truss graph.csv -o edges.csv", "dasktc truss graph.csv -k 4 -o core.parquet --workers all"),
@@ -396,7 +396,7 @@ def truss(source: list[str], **options: Any) -> tuple[Any, Any]:
         metavar="WEDGES",
         help="Refuse longer work of --top, in wedges. Default: 10^11.",
     ),
-    OUTPUT.everyday("-o", "--out", "output", type=PATH, required=True, metavar="OUT", help=TABLE),
+    OUTPUT.everyday("-o", "--out", type=PATH, required=True, metavar="OUT", help=TABLE),
     replacing,
     preparing,
     examples=(

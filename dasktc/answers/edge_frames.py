@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.answers.edge_support import zeros_of
-from dasktc.answers.external_ids import SHIFT, edges_by_dense_id, frames_of_edges
+from dasktc.answers.external_ids import SHIFT, edges_by_dense_id, in_own_ids, localised_edges
 from dasktc.answers.frames import (
     PANDAS,
     FrameKind,
@@ -32,6 +32,7 @@ from dasktc.answers.frames import (
     frame_kind,
     frame_of,
     given_ids,
+    id_columns,
     ids_of,
     in_library,
     labelled,
@@ -53,7 +54,7 @@ from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
 from dasktc.pipeline.planes.exchange import splitters
-from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.planes.vectors import Sharded, zipped
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.schemes import Block
 from dasktc.wording import advice, plural
@@ -179,7 +180,7 @@ def partitions(
     rows : list of int
         Number of rows of each.
     """
-    executor, sharded = graph.executor, graph.plan.shards > 1
+    executor = graph.executor
     rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
     groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
     reducer = partial(_summed, is_real=True) if measure is not None and measure.real else _summed
@@ -191,17 +192,13 @@ def partitions(
     refuse_unless(total is None or sum(number for _, number in facts) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
-    vertices = graph.prepared.vertices
     function, vector = (None, None) if measure is None else (measure.function, measure.vector)
-    if sharded:
-        return frames_of_edges(executor, parts, vertices, name, firsts, kind.library, function, vector), sizes
-    whole_vector = None if vector is None else vector.whole
-    calls = [
-        (part, vertices, name, kind.library, first, function, whole_vector)
-        for part, first in zip(parts, firsts, strict=True)
-    ]
-    parts.clear()
-    return starmap(executor, "edges", _edge_frame, calls), sizes
+    vectors = [] if vector is None else [vector]
+    if graph.plan.shards > 1:
+        parts, entries = in_own_ids(executor, "edges", parts, localised_edges, graph.prepared.vertices, *vectors)
+    else:
+        entries = [[handle] * len(parts) for handle in (graph.prepared.vertices, *(vector.whole for vector in vectors))]
+    return executor.map("edges", _edge_frame, zipped(parts, firsts, *entries), name, kind.library, function), sizes
 
 
 def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
@@ -410,21 +407,23 @@ def _added(part: Array) -> tuple[int, int]:
 
 
 def _edge_frame(
-    part: Array,
-    vertices: VertexMap,
-    name: str | None,
-    library: Any,
-    first: int,
-    function: Callable[[Array, Array, Array], Array] | None,
-    vector: Array | None,
+    parts: list[Any], name: str | None, library: Any, function: Callable[[Array, Array, Array], Array] | None
 ) -> Any:
-    high, low, values = _ascending(part)
+    """Make a frame of some edges, the number of its first row, and the ids and entries of their ends.
+
+    Edges are over dense ids, or over positions among the ids that occur, whose caller's ids and entries are in parts.
+    """
+    edges, first, vertices, *vectors = parts
+    high, low, values = _ascending(edges)
     if function is not None:
-        if vector is not None and isinstance(part, np.ndarray):
-            vector = on_host(vector)
-        values = function(values, *(None if vector is None else vector.take(ends) for ends in (high, low)))
-    src, dst = (ids_of(vertices, ends, library) for ends in (high, low))
-    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: values}), library, first)
+        of_ends: list[Any] = [None, None]
+        for vector in vectors:
+            whole_vector = np.concatenate(vector) if isinstance(vector, list) else vector
+            entries = on_host(whole_vector) if isinstance(edges, np.ndarray) else whole_vector
+            of_ends = [entries.take(ends) for ends in (high, low)]
+        values = function(values, *of_ends)
+    columns = {} if name is None else {name: values}
+    return frame_of(id_columns(vertices, {"src": high, "dst": low}, library) | columns, library, first)
 
 
 def _ascending(part: Array) -> tuple[Array, Array, Array]:

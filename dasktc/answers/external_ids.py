@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.answers.frames import column, frame_of
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, vectors_on_host, zipped
@@ -23,7 +22,7 @@ from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.pipeline.stages.shards import localised
 
 __all__ = [
-    "SHIFT", "at_ends", "edges_by_dense_id", "frames_of_edges", "frames_of_pairs", "in_shards", "list_frame",
+    "SHIFT", "at_ends", "distinct_places", "edges_by_dense_id", "in_own_ids", "in_shards", "localised_edges",
     "shares_of", "values_in_shards",
 ]  # fmt: skip
 
@@ -115,7 +114,45 @@ def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list
     return [function(*vectors) for function in columns.values()]
 
 
-# by edge
+# parts with ids of their own
+
+
+def in_own_ids(
+    executor: Executor, stage: str, parts: list[Any], localise: Callable[[Any], list[Any]], *vectors: Sharded
+) -> tuple[list[Any], list[list[Any]]]:
+    """Relabel the ids in parts to positions among those that occur in each, and gather the entries of vectors there.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    parts : list of handles
+        Emptied.
+    localise : callable (part) -> list of two
+        Returns the ids that occur, ascending, and the part over positions among these.
+    *vectors : Sharded
+
+    Returns
+    -------
+    parts : list of handles
+    entries : list of lists of lists of handles of arrays
+        For each vector and part the entries of the ids that occur there, from `gather_entries`, on the host.
+    """
+    executor, host_vectors = vectors_on_host(executor, stage, *vectors)
+    ids, local_parts = executor.transpose(stage, executor.map(stage, localise, parts), 2)
+    return local_parts, [gather_entries(executor, stage, vector, ids) for vector in host_vectors]
+
+
+def localised_edges(part: Array) -> list[Array]:
+    """Relabel edges, keys above numbers, for `in_own_ids`."""
+    ids, local_keys = localised(part[0], SHIFT, CPU)
+    return [ids, np.stack([local_keys, part[1]])]
+
+
+def distinct_places(ids: Array) -> list[Array]:
+    """Return the distinct ids, ascending, and the position of each id among them."""
+    distinct_ids, place = np.unique(ids, return_inverse=True)
+    return [distinct_ids, place.reshape(ids.shape)]
 
 
 def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, oriented: bool) -> list[Any]:
@@ -123,31 +160,16 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 
     With `oriented` the ends of an edge keep their order; otherwise the smaller id is put first again.
     """
-    executor, [order] = vectors_on_host(executor, "edges", order)
-    ids, local_edges = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
-    return executor.map("edges", _renamed, zipped(local_edges, gather_entries(executor, "edges", order, ids)), oriented)
+    local_edges, (dense,) = in_own_ids(executor, "edges", slices, localised_edges, order)
+    return executor.map("edges", _renamed, zipped(local_edges, dense), oriented)
 
 
-def frames_of_edges(
-    executor: Executor,
-    parts: list[Any],
-    ids: Sharded,
-    name: str | None,
-    firsts: list[int],
-    library: Any,
-    function: Callable[[Array, Array, Array], Array] | None = None,
-    vector: Sharded | None = None,
-) -> list[Any]:
-    """Make ascending frames of edges by the caller's ids from keys over dense ids above numbers; empties the list.
-
-    Without a name the frames have only the edges. `firsts` has the number of the first row of each frame. With a
-    function, frames have its results: of the numbers, and of the entries of `vector` at both ends.
-    """
-    executor, vectors = vectors_on_host(executor, "edges", *(ids, vector) if vector is not None else (ids,))
-    ends, local_edges = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    names, *entries = (gather_entries(executor, "edges", shards, ends) for shards in vectors)
-    calls = zipped(local_edges, names, list(firsts), *entries)
-    return executor.map("edges", _edges, calls, name, library, function)
+def _renamed(parts: list[Any], is_oriented: bool) -> Array:
+    (local_keys, support), ids = parts
+    u, v = (np.concatenate(ids).take(end) for end in unpack(local_keys, SHIFT))
+    if not is_oriented:
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    return np.stack([pack(u, v, SHIFT), support])
 
 
 def at_ends(
@@ -159,10 +181,8 @@ def at_ends(
     """
     if len(vector.parts) == 1:
         return executor.map("edges", _at_ends_of_whole, parts, vector.whole, function)
-    executor, [vector] = vectors_on_host(executor, "edges", vector)
-    ids, local_edges = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    calls = zipped(local_edges, gather_entries(executor, "edges", vector, ids))
-    return executor.map("edges", _at_ends, calls, function)
+    local_edges, (entries,) = in_own_ids(executor, "edges", parts, localised_edges, vector)
+    return executor.map("edges", _at_ends, zipped(local_edges, entries), function)
 
 
 def _at_ends_of_whole(part: Array, vector: Array, function: Callable[[Array, Array, Array], Any]) -> Any:
@@ -172,109 +192,5 @@ def _at_ends_of_whole(part: Array, vector: Array, function: Callable[[Array, Arr
 
 
 def _at_ends(parts: list[Any], function: Callable[[Array, Array, Array], Any]) -> Any:
-    (local_keys, numbers), entries = parts
-    return _at_ends_of_whole([local_keys, numbers], np.concatenate(entries), function)
-
-
-def _with_own(part: Array) -> list[Array]:
-    keys, support = part
-    positions = keys.argsort()
-    ids, local_keys = localised(keys[positions], SHIFT, CPU)
-    return [ids, np.stack([local_keys, support[positions]])]
-
-
-def _renamed(parts: list[Any], is_oriented: bool) -> Array:
-    (local_keys, support), ids = parts
-    u, v = (np.concatenate(ids).take(end) for end in unpack(local_keys, SHIFT))
-    if not is_oriented:
-        u, v = np.minimum(u, v), np.maximum(u, v)
-    return np.stack([pack(u, v, SHIFT), support])
-
-
-def _edges(parts: list[Any], name: str | None, library: Any, function: Any) -> Any:
-    (local_keys, numbers), ids, first, *entries = parts
-    if function is not None:
-        vector = np.concatenate(entries[0]) if entries else None
-        ends = unpack(local_keys, SHIFT)
-        numbers = function(numbers, *(None if vector is None else vector.take(end) for end in ends))
-    columns = {} if name is None else {name: numbers}
-    return _named_frame(unpack(local_keys, SHIFT), ids, columns, library, first)
-
-
-def frames_of_pairs(
-    executor: Executor, parts: list[Any], ids: Sharded, name: str, firsts: list[int], library: Any
-) -> list[Any]:
-    """Make frames of pairs by the caller's ids, from lists of their first and second dense ids and their values.
-
-    Rows keep their order; `firsts` has the number of the first row of each frame. The list of parts is emptied.
-    """
-    executor, [ids] = vectors_on_host(executor, "pairs", ids)
-    dense, pairs = executor.transpose("pairs", executor.map("pairs", _with_places, parts), 2)
-    calls = zipped(pairs, gather_entries(executor, "pairs", ids, dense), list(firsts))
-    return executor.map("pairs", _frame_of_pairs, calls, name, library)
-
-
-def _with_places(part: list[Array]) -> list[Any]:
-    src, dst, values = part
-    dense, places = _places_of(np.stack([src, dst]))
-    return [dense, [places, values]]
-
-
-def _frame_of_pairs(parts: list[Any], name: str, library: Any) -> Any:
-    (places, values), ids, first = parts
-    return _named_frame(places, ids, {name: values}, library, first)
-
-
-def _named_frame(ends: Any, ids: list[Any], columns: dict[str, Array], library: Any, first: int) -> Any:
-    """Make a frame of edges from positions of both ends among ids, which come in parts, and of other columns."""
-    names = _together(ids)
-    src, dst = (names.take(end) for end in ends)
-    if library == "pandas":
-        src, dst = column(src), column(dst)
-    return frame_of({"src": src, "dst": dst} | columns, library, first)
-
-
-def _together(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    import pyarrow as pa
-
-    return pa.concat_arrays(parts)
-
-
-# lists
-
-
-def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
-    """Return a handle of the frame of triangles, given as arrays of the blocks' ids of shape (triangles, 3)."""
-    executor, [order, ids] = vectors_on_host(executor, "list-frame", order, ids)
-    triangles = executor.submit("list-frame", _corners, parts)
-    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (dense,) = gather_entries(executor, "list-frame", order, [vertices])
-    triangles = executor.submit("list-frame", _by_dense_id, corners, dense)
-    vertices, corners = (executor.submit("list-frame", getitem, triangles, number) for number in (0, 1))
-    (names,) = gather_entries(executor, "list-frame", ids, [vertices])
-    return executor.submit("list-frame", _triangles, corners, names, library)
-
-
-def _corners(parts: list[Array]) -> list[Array]:
-    """Return the distinct vertices of triangles, ascending, and the positions of the corners among them."""
-    return _places_of(np.concatenate([np.empty((0, 3), np.int64), *parts]))
-
-
-def _places_of(ids: Array) -> list[Array]:
-    distinct_ids, place = np.unique(ids, return_inverse=True)
-    return [distinct_ids, place.reshape(ids.shape)]
-
-
-def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
-    ids = np.sort(np.concatenate(dense).take(corners), axis=1)
-    return _places_of(ids[np.lexsort((ids[:, 2], ids[:, 1], ids[:, 0]))])
-
-
-def _triangles(corners: Array, ids: list[Any], library: Any) -> Any:
-    names = _together(ids)
-    columns = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
-    if library == "pandas":
-        columns = {name: column(corner_ids) for name, corner_ids in columns.items()}
-    return frame_of(columns, library)
+    local_edges, entries = parts
+    return _at_ends_of_whole(local_edges, np.concatenate(entries), function)

@@ -49,6 +49,7 @@ __all__ = [
     "frame_of",
     "gathered",
     "given_ids",
+    "id_columns",
     "id_shards",
     "ids_of",
     "in_library",
@@ -212,6 +213,24 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
         return vertices.external(on_host(dense))
     ids = map_ids.take(dense)
     return ids.reset_index(drop=True) if hasattr(ids, "reset_index") else ids
+
+
+def id_columns(vertices: Any, columns: Mapping[str, Array], library: Library) -> dict[str, Any]:
+    """Map columns of dense ids to columns of the caller's ids for a frame of the library, as `ids_of` does.
+
+    `vertices` is the map of all vertices; or a list of arrays, the caller's ids of those that occur, and the columns
+    have positions among them.
+    """
+    if not isinstance(vertices, list):
+        return {name: ids_of(vertices, dense, library) for name, dense in columns.items()}
+    if isinstance(vertices[0], np.ndarray):
+        ids: Any = np.concatenate(vertices)
+    else:
+        import pyarrow as pa
+
+        ids = pa.concat_arrays(vertices)
+    entries = {name: ids.take(places) for name, places in columns.items()}
+    return {name: column(values) for name, values in entries.items()} if library == "pandas" else entries
 
 
 def external_ids_on_device(vertices: VertexMap) -> Any:

@@ -7,26 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.answers.external_ids import list_frame
+from dasktc.answers.external_ids import distinct_places, in_own_ids
 from dasktc.answers.frames import (
     FrameKind,
     array_module,
     frame_kind,
     frame_of,
-    ids_of,
+    id_columns,
     numbered,
     rows_of_partition,
     with_rows,
 )
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
-from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold, starmap
 from dasktc.options import check_keywords, format_size
 from dasktc.pipeline.planes.exchange import splitters
+from dasktc.pipeline.planes.vectors import zipped
 from dasktc.wording import plural
 
 __all__ = ["triangle_list"]
@@ -169,26 +169,38 @@ TOGETHER = Fold(list, lambda rows, addend: _together([rows, addend]), _together)
 
 def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKind) -> Any:
     """Make the frame of lists: whole, or in ascending partitions."""
-    executor, vertices = graph.executor, graph.prepared.vertices
-    if graph.plan.shards > 1:
-        frames, sizes = [list_frame(executor, parts, graph.prepared.graph.order, vertices, kind.library)], [count]
-    else:
-        pieces = 1 if kind.whole else max(1, -(-count // rows_of_partition(graph, 3, 0)))
-        groups = [parts]
-        if pieces > 1:
-            keys = [executor.submit("list-frame", _keys, part) for part in parts]
-            starts = splitters(executor, "list-frame", keys, count, pieces)
-            groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
-        sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
-        refuse_unless(
-            sum(sizes) == count,
-            f"{plural(sum(sizes), 'triangle is', 'triangles are')} listed, but {count:,} were found",
-        )
-        groups, sizes = with_rows(groups, sizes)
-        firsts = [0, *accumulate(sizes)]
-        calls = [(group, vertices, kind.library, first) for group, first in zip(groups, firsts, strict=False)]
-        frames = starmap(executor, "list-frame", _list_frame, calls)
-    return numbered(graph, frames, sizes, kind, "uvw")
+    executor, vertices, order = graph.executor, graph.prepared.vertices, graph.prepared.graph.order
+    if graph.plan.shards > 1:  # over positions among the vertices that occur
+        corners, (dense,) = in_own_ids(executor, "list-frame", [parts], _corners, order)
+        triangles, (ids,) = in_own_ids(executor, "list-frame", zipped(corners, dense), _dense_corners, vertices)
+        calls, sizes = [(triangles, ids[0], kind.library, 0)], [count]
+        return numbered(graph, starmap(executor, "list-frame", _list_frame, calls), sizes, kind, "uvw")
+    pieces = 1 if kind.whole else max(1, -(-count // rows_of_partition(graph, 3, 0)))
+    groups = [parts]
+    if pieces > 1:
+        keys = [executor.submit("list-frame", _keys, part) for part in parts]
+        starts = splitters(executor, "list-frame", keys, count, pieces)
+        groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
+    sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
+    refuse_unless(
+        sum(sizes) == count,
+        f"{plural(sum(sizes), 'triangle is', 'triangles are')} listed, but {count:,} were found",
+    )
+    groups, sizes = with_rows(groups, sizes)
+    firsts = [0, *accumulate(sizes)]
+    calls = [(group, vertices, kind.library, first) for group, first in zip(groups, firsts, strict=False)]
+    return numbered(graph, starmap(executor, "list-frame", _list_frame, calls), sizes, kind, "uvw")
+
+
+def _corners(lists: list[Array]) -> list[Array]:
+    """Return the distinct vertices of triangles, ascending, and the positions of the corners among them."""
+    return distinct_places(np.concatenate([np.empty((0, 3), np.int64), *lists]))
+
+
+def _dense_corners(parts: list[Any]) -> list[Array]:
+    """As `_corners` over dense ids, of positions of corners and the dense id at each position; corners ascend."""
+    corners, dense = parts
+    return distinct_places(np.sort(np.concatenate(dense).take(corners), axis=1))
 
 
 def _keys(triangles: Array) -> Array:
@@ -212,8 +224,8 @@ def _ascending(triangles: Array) -> Array:
     return triangles[place]
 
 
-def _list_frame(lists: list[Array], vertices: VertexMap, library: Any, first: int) -> Any:
+def _list_frame(lists: list[Array], vertices: Any, library: Any, first: int) -> Any:
     triangles = _ascending(_together(lists) if lists else np.empty((0, 3), np.int64))
     xp = array_module(triangles)
     corners = {name: xp.ascontiguousarray(triangles[:, end]) for end, name in enumerate("uvw")}
-    return frame_of({name: ids_of(vertices, ids, library) for name, ids in corners.items()}, library, first)
+    return frame_of(id_columns(vertices, corners, library), library, first)

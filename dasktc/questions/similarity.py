@@ -27,7 +27,7 @@ import numpy as np
 
 from dasktc.answers.edge_frames import EdgeMeasure, edge_answer, given_as, given_pairs, partitions, refuse_frame
 from dasktc.answers.edge_support import SUM, VISITED, kernel_and_bytes, of_all_blocks, sums_by_place
-from dasktc.answers.external_ids import frames_of_pairs
+from dasktc.answers.external_ids import distinct_places, in_own_ids
 from dasktc.answers.frames import (
     PANDAS,
     FrameKind,
@@ -36,8 +36,8 @@ from dasktc.answers.frames import (
     dense_ids,
     frame_kind,
     frame_of,
+    id_columns,
     id_shards,
-    ids_of,
     labelled,
     numbered,
     unknown,
@@ -46,14 +46,13 @@ from dasktc.answers.vertex_counts import known_edges, of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
-from dasktc.backends.vertex_maps import VertexMap
 from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, jobs
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import starmap
 from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
-from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host, zipped
 from dasktc.pipeline.stages.edge_keys import ranked
 from dasktc.planning.schemes import Block
 from dasktc.questions.adjacency import adjacency, degrees_by_dense_id
@@ -382,13 +381,11 @@ def _most_similar(
     parts = starmap(executor, STAGE, _similar_of_range, calls)
     rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))
     firsts = [0, *accumulate(rows)]
+    vertices = [graph.prepared.vertices] * len(parts)
     if len(ids.parts) > 1:
-        return frames_of_pairs(executor, parts, ids, name, firsts[:-1], kind.library), rows
-    frame_calls = [
-        (part, graph.prepared.vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=False)
-    ]
-    parts.clear()
-    return starmap(executor, STAGE, _similar_frame, frame_calls), rows
+        parts, (vertices,) = in_own_ids(executor, STAGE, parts, _localised_pairs, ids)
+    frames = executor.map(STAGE, _similar_frame, zipped(parts, vertices, firsts[:-1]), name, kind.library)
+    return frames, rows
 
 
 def _ones(degrees: Array) -> Array:
@@ -425,8 +422,13 @@ def _rows_of_part(part: list[Array]) -> int:
     return len(part[0])
 
 
-def _similar_frame(part: list[Array], vertices: VertexMap, name: str, library: Any, first: int) -> Any:
+def _localised_pairs(part: list[Array]) -> list[Any]:
+    """Relabel pairs, lists of their first and second ids and their values, for `in_own_ids`."""
     src, dst, values = part
-    return frame_of(
-        {"src": ids_of(vertices, src, library), "dst": ids_of(vertices, dst, library), name: values}, library, first
-    )
+    ids, places = distinct_places(np.stack([src, dst]))
+    return [ids, [*places, values]]
+
+
+def _similar_frame(parts: list[Any], name: str, library: Any) -> Any:
+    (src, dst, values), vertices, first = parts
+    return frame_of({**id_columns(vertices, {"src": src, "dst": dst}, library), name: values}, library, first)

@@ -26,6 +26,7 @@ from dasktc.pipeline.stages.orient import total
 from dasktc.planning.schemes import Block
 
 __all__ = [
+    "add_side",
     "added_up",
     "coefficients",
     "degrees",
@@ -156,16 +157,21 @@ def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int
         return _checked(sums[0][:vertices], count)
     counts = xp.zeros(vertices, dtype="int64")
     for side_sums, numbering in zip(sums, numberings, strict=True):
-        if isinstance(numbering, tuple):
-            first, stride = numbering
-            target = counts[first::stride][: len(side_sums)]
-            target += side_sums[: len(target)]
-        else:
-            counts[xp.asarray(numbering)] += side_sums
+        add_side(counts, numbering, side_sums)
     if twice:
         refuse_unless(not bool((counts & 1).any()), "a vertex's edges have an odd number of triangles together")
         counts >>= 1
     return _checked(counts, count)
+
+
+def add_side(vector: Array, numbering: Any, sums: Array) -> None:
+    """Add the sums of a side's vertices, given by the first one and their stride, or as an array, in place."""
+    if isinstance(numbering, tuple):
+        first, stride = numbering
+        target = vector[first::stride][: len(sums)]
+        target += sums[: len(target)]
+    else:
+        vector[array_module(vector).asarray(numbering)] += sums
 
 
 def _checked(counts: Array, count: int | None) -> Array:

@@ -205,7 +205,7 @@ def read_options(
     """
     check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
-        columns = columns.split(",")
+        columns = [name.strip() for name in columns.split(",")]
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     if pair:
         check_two(pair, pair)

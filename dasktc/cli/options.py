@@ -60,11 +60,6 @@ def _workers(context: click.Context, option: click.Parameter, text: str | None) 
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
 
 
-def _names(context: click.Context, option: click.Parameter, text: str | None) -> list[str] | None:
-    """Split names at their commas."""
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
 class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
     """A parameter type: a name from a registry, plug-ins included, or one of `extras`.
 
@@ -120,7 +115,7 @@ SOURCE = INPUT.argument(
     "source", nargs=-1, required=True, type=PATH, about="Files, folders, globs, URLs; - is standard input."
 )
 _reading = options_of(
-    INPUT.everyday("--columns", callback=_names, metavar="A,B", help="The two id columns, by name or position."),
+    INPUT.everyday("--columns", metavar="A,B", help="The two id columns, by name or position."),
     INPUT.everyday(
         "--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Whether ids are numbers or texts."
     ),

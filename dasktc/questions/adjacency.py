@@ -84,7 +84,7 @@ def adjacency(graph: CountingContext, vertices: Array | None, entries: int, orde
     numbers = by_side(graph, STAGE, graph.prepared.graph.order if order is None else order)
     rows = numbers
     if vertices is not None:
-        rows = {side: executor.submit(STAGE, _rows_of_side, own, vertices) for side, own in numbers.items()}
+        rows = {side: executor.submit(STAGE, _rows_of_side, entries, vertices) for side, entries in numbers.items()}
     calls = []
     for place, block in graph.blocks.items():
         first, second = plan.scheme.sides(plan.parts, place)
@@ -99,12 +99,12 @@ def adjacency(graph: CountingContext, vertices: Array | None, entries: int, orde
 def _rows_of_side(numbers: Array, vertices: Array) -> Array:
     """Return the position of each number of a side among those of the vertices, -1 for others, int32."""
     xp = array_module(numbers)
-    wanted = xp.asarray(vertices, dtype="int64")
-    if not len(wanted):
+    ascending = xp.asarray(vertices, dtype="int64")
+    if not len(ascending):
         return xp.full(len(numbers), -1, dtype="int32")
-    places = wanted.searchsorted(numbers)
-    found = wanted.take(xp.minimum(places, len(wanted) - 1)) == numbers
-    return xp.where(found, places, -1).astype("int32")
+    places = ascending.searchsorted(numbers)
+    is_equal = ascending.take(xp.minimum(places, len(ascending) - 1)) == numbers
+    return xp.where(is_equal, places, -1).astype("int32")
 
 
 def _keys(

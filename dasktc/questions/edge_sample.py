@@ -64,7 +64,8 @@ from dasktc.backends.edge_sample import Colours
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
 from dasktc.options import real_number
-from dasktc.questions.estimate import TriangleEstimate, hash_key, with_facts
+from dasktc.pipeline.prepare import silent
+from dasktc.questions.estimate import TriangleEstimate, exact, hash_key, with_facts
 from dasktc.questions.measures import vertex_frames
 from dasktc.questions.motifs import total_of_products
 from dasktc.wording import advice, option, plural
@@ -152,9 +153,7 @@ def estimate_of_sample(graph: CountingContext, colours: int, target: dict[str, A
         `time.perf_counter` when the graph had been prepared.
     """
     if colours == 1:
-        number = known_triangles(graph)
-        sample = {"value": number, "low": number, "high": number, "sampled": 0, "closed": 0}
-        return with_facts(graph, graph.prepared.wedges, "a share of 1 has all edges", target, start, **sample)
+        return exact(graph, graph.prepared.wedges, "a share of 1 has all edges", target, silent, start)
     error, z = target["error"], NormalDist().inv_cdf((1 + target["confidence"]) / 2)
     triangles, pairs, degree = _seen(graph)
     seen = Seen(colours**2 * triangles, colours**3 * pairs, colours * score_upper(degree, 1, z))

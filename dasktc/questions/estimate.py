@@ -40,7 +40,7 @@ from dasktc.planning.schemes import Triple
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
-__all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "hash_key", "wilson", "with_facts"]
+__all__ = ["SAMPLE_EDGES", "TriangleEstimate", "check_options", "estimate", "exact", "hash_key", "wilson", "with_facts"]
 
 PILOT = 1 << 11
 """Wedges of the first sample, whose share of closed wedges determines the size of the second, the answer."""
@@ -179,7 +179,7 @@ def estimate(
     wedge_counts = _wedges(graph)
     wedges, z = sum(wedge_counts.values()), NormalDist().inv_cdf((1 + confidence) / 2)
     if reason := _never_pays(graph, wedges):
-        return _exact(graph, wedges, reason, target, report, start)
+        return exact(graph, wedges, reason, target, report, start)
     report("sample", 1, 3)
     sample_size, closed_count = _sample(graph, wedge_counts, PILOT, hash_key(seed, 0))
     # `1 - error`: the next share may be less.
@@ -189,7 +189,7 @@ def estimate(
     if not is_worthwhile:
         demand = f"{plural(size, 'wedge')}" if size < wedges else "as many wedges as there are"
         reason = f"{shares}: an error of {error:g} asks for {demand}, whose test takes as long as the count"
-        return _exact(graph, wedges, reason, target, report, start)
+        return exact(graph, wedges, reason, target, report, start)
     report("sample", 2, 3)
     sample_size, closed_count = _sample(graph, wedge_counts, size, hash_key(seed, 1))
     low, high = wilson(closed_count, sample_size, z)
@@ -300,7 +300,7 @@ def _tested(
     return get_backend(backend).closed_wedges(BlockTask(index, table, stream), strata)
 
 
-def _exact(
+def exact(
     graph: CountingContext, wedges: int, reason: str, target: dict[str, Any], report: Progress, start: float
 ) -> TriangleEstimate:
     """Count all triangles, unless already known."""

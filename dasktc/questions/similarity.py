@@ -272,7 +272,6 @@ def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: Frame
     if (ends < 0).any():
         end, number = (int(place) for place in np.argwhere(ends < 0)[0])
         example = columns[end][number] if graph.prepared.source.labels is None else rows[number][end]
-        example = example.item() if isinstance(example, np.generic) else example
         raise unknown("pairs", example, int((ends < 0).sum()), "id")
     values = _pair_values(graph, name, ends)
     src, dst = (column(ids) for ids in columns)
@@ -285,12 +284,7 @@ def _pair_values(graph: CountingContext, name: MeasureName, ends: Array) -> Arra
     vertices, places = np.unique(ends, return_inverse=True)
     first, second = places.reshape(ends.shape)
     degree_vector = degrees_by_dense_id(graph)
-    lists_of_ids = np.split(vertices, vertices.searchsorted(degree_vector.starts[1:-1]))
-    degree_calls = [
-        (part, ids - first)
-        for part, first, ids in zip(degree_vector.parts, degree_vector.starts, lists_of_ids, strict=False)
-    ]
-    degrees = np.concatenate(executor.gather(starmap(executor, STAGE, _taken, degree_calls)))
+    degrees = np.concatenate(executor.gather(degree_vector.map(executor, STAGE, _entries_of_shard, vertices)))
     # The shorter list is streamed, and one pair is searched once, whichever end is first.
     swap_mask = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
     rows, columns = np.where(swap_mask, second, first), np.where(swap_mask, first, second)
@@ -328,8 +322,10 @@ def _weights_of_entries(entries: list[Array], weight: Callable[[Array], Array], 
     return get_backend(backend).array.asarray(weight(np.concatenate(entries)))
 
 
-def _taken(vector: Array, places: Array) -> Array:
-    return on_host(vector.take(array_module(vector).asarray(places)))
+def _entries_of_shard(part: Array, first: int, ids: Array) -> Array:
+    """Select the entries of those of ascending ids that are in a shard."""
+    places = ids[ids.searchsorted(first) : ids.searchsorted(first + len(part))] - first
+    return on_host(part.take(array_module(part).asarray(places)))
 
 
 def _sums_of_pairs(lists: OrientedCSR, keys: Array, weights: Array | None, name: str) -> Array:

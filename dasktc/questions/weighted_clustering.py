@@ -24,7 +24,7 @@ import numpy as np
 
 from dasktc.answers.external_ids import shares_of
 from dasktc.answers.frames import array_module, backend_of
-from dasktc.answers.vertex_counts import of_degrees
+from dasktc.answers.vertex_counts import add_side, of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits, total_of, vertex_answer, vertex_frame_kind
 from dasktc.backends import Backend
 from dasktc.backends.cpu.sizes import edge_values_bytes
@@ -238,13 +238,7 @@ def _coefficients_of_shard(sums: list[Array], places: list[Any], neighbours: Arr
     """Divide the sums of vertices by the number of pairs of neighbours, or of arcs, on the host."""
     coefficients = np.zeros(neighbours.shape[1])
     while sums:
-        side_sums, side_places = sums.pop(0), places.pop(0)
-        if isinstance(side_places, tuple):
-            first, stride = side_places
-            target = coefficients[first::stride][: len(side_sums)]
-            target += side_sums[: len(target)]
-        else:
-            coefficients[side_places] += side_sums
+        add_side(coefficients, places.pop(0), sums.pop(0))
     for first in range(0, len(coefficients), CHUNK):
         part = coefficients[first : first + CHUNK]
         with np.errstate(invalid="ignore", divide="ignore"):

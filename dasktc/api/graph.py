@@ -62,6 +62,10 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "OwnedCluster"]
 
 log = logging.getLogger("dasktc")
+Pandas = Literal["pandas"]
+Polars = Literal["polars"]
+DaskFrame = Literal["dask"]
+Cudf = Literal["cudf"]
 
 
 class OwnedCluster:
@@ -390,16 +394,16 @@ class Graph(Summarised):
             return result
 
     @overload
-    def triangles(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.Series[int]: ...
+    def triangles(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[int]: ...
 
     @overload
-    def triangles(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+    def triangles(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def triangles(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+    def triangles(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
 
     @overload
-    def triangles(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+    def triangles(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
 
     @said_in_one_line
     def triangles(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
@@ -447,16 +451,16 @@ class Graph(Summarised):
         return measures.of_vertices(self._context, measures.TRIANGLES, frame, vertices)
 
     @overload
-    def edge_support(self, *, frame: Literal["pandas"] | None = None, edges: Any = None) -> pd.DataFrame: ...
+    def edge_support(self, *, frame: Pandas | None = ..., edges: Any = ...) -> pd.DataFrame: ...
 
     @overload
-    def edge_support(self, *, frame: Literal["polars"], edges: Any = None) -> pl.DataFrame: ...
+    def edge_support(self, *, frame: Polars, edges: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def edge_support(self, *, frame: Literal["dask"], edges: Any = None) -> dd.DataFrame: ...
+    def edge_support(self, *, frame: DaskFrame, edges: Any = ...) -> dd.DataFrame: ...
 
     @overload
-    def edge_support(self, *, frame: Literal["cudf"], edges: Any = None) -> Any: ...
+    def edge_support(self, *, frame: Cudf, edges: Any = ...) -> Any: ...
 
     @said_in_one_line
     def edge_support(self, *, frame: FrameName | None = None, edges: Any = None) -> Any:
@@ -502,45 +506,27 @@ class Graph(Summarised):
     @overload
     def similarity(
         self,
-        pairs: Any = None,
-        measure: MeasureName = "jaccard",
+        pairs: Any = ...,
+        measure: MeasureName = ...,
         *,
-        top: int | None = None,
-        bound: int = similarities.BOUND,
-        frame: Literal["pandas"] | None = None,
+        top: int | None = ...,
+        bound: int = ...,
+        frame: Pandas | None = ...,
     ) -> pd.DataFrame: ...
 
     @overload
     def similarity(
-        self,
-        pairs: Any = None,
-        measure: MeasureName = "jaccard",
-        *,
-        top: int | None = None,
-        bound: int = similarities.BOUND,
-        frame: Literal["polars"],
+        self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: Polars
     ) -> pl.DataFrame: ...
 
     @overload
     def similarity(
-        self,
-        pairs: Any = None,
-        measure: MeasureName = "jaccard",
-        *,
-        top: int | None = None,
-        bound: int = similarities.BOUND,
-        frame: Literal["dask"],
+        self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: DaskFrame
     ) -> dd.DataFrame: ...
 
     @overload
     def similarity(
-        self,
-        pairs: Any = None,
-        measure: MeasureName = "jaccard",
-        *,
-        top: int | None = None,
-        bound: int = similarities.BOUND,
-        frame: Literal["cudf"],
+        self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: Cudf
     ) -> Any: ...
 
     @said_in_one_line
@@ -619,16 +605,16 @@ class Graph(Summarised):
         return similarities.similarity(self._context, pairs, measure, top, bound, frame)
 
     @overload
-    def edge_list(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
+    def edge_list(self, *, frame: DaskFrame = ...) -> dd.DataFrame: ...
 
     @overload
-    def edge_list(self, *, frame: Literal["pandas"]) -> pd.DataFrame: ...
+    def edge_list(self, *, frame: Pandas) -> pd.DataFrame: ...
 
     @overload
-    def edge_list(self, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+    def edge_list(self, *, frame: Polars) -> pl.DataFrame: ...
 
     @overload
-    def edge_list(self, *, frame: Literal["cudf"]) -> Any: ...
+    def edge_list(self, *, frame: Cudf) -> Any: ...
 
     @said_in_one_line
     def edge_list(self, *, frame: FrameName = "dask") -> Any:
@@ -665,16 +651,16 @@ class Graph(Summarised):
         return frame_of_edges(self._context, frame, oriented=False)
 
     @overload
-    def oriented_edges(self, *, frame: Literal["dask"] = "dask") -> dd.DataFrame: ...
+    def oriented_edges(self, *, frame: DaskFrame = ...) -> dd.DataFrame: ...
 
     @overload
-    def oriented_edges(self, *, frame: Literal["pandas"]) -> pd.DataFrame: ...
+    def oriented_edges(self, *, frame: Pandas) -> pd.DataFrame: ...
 
     @overload
-    def oriented_edges(self, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+    def oriented_edges(self, *, frame: Polars) -> pl.DataFrame: ...
 
     @overload
-    def oriented_edges(self, *, frame: Literal["cudf"]) -> Any: ...
+    def oriented_edges(self, *, frame: Cudf) -> Any: ...
 
     @said_in_one_line
     def oriented_edges(self, *, frame: FrameName = "dask") -> Any:
@@ -719,21 +705,17 @@ class Graph(Summarised):
 
     @overload
     def clustering(
-        self, weight: str | int | None = None, *, frame: Literal["pandas"] | None = None, vertices: Any = None
+        self, weight: str | int | None = ..., *, frame: Pandas | None = ..., vertices: Any = ...
     ) -> pd.Series[float]: ...
 
     @overload
-    def clustering(
-        self, weight: str | int | None = None, *, frame: Literal["polars"], vertices: Any = None
-    ) -> pl.DataFrame: ...
+    def clustering(self, weight: str | int | None = ..., *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def clustering(
-        self, weight: str | int | None = None, *, frame: Literal["dask"], vertices: Any = None
-    ) -> dd.Series: ...
+    def clustering(self, weight: str | int | None = ..., *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
 
     @overload
-    def clustering(self, weight: str | int | None = None, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+    def clustering(self, weight: str | int | None = ..., *, frame: Cudf, vertices: Any = ...) -> Any: ...
 
     @said_in_one_line
     def clustering(
@@ -781,16 +763,16 @@ class Graph(Summarised):
         return measures.of_vertices(self._context, measures.CLUSTERING, frame, vertices)
 
     @overload
-    def measures(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.DataFrame: ...
+    def measures(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.DataFrame: ...
 
     @overload
-    def measures(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+    def measures(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def measures(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.DataFrame: ...
+    def measures(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.DataFrame: ...
 
     @overload
-    def measures(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+    def measures(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
 
     @said_in_one_line
     def measures(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
@@ -834,18 +816,16 @@ class Graph(Summarised):
         return False
 
     @overload
-    def square_clustering(
-        self, *, frame: Literal["pandas"] | None = None, vertices: Any = None
-    ) -> pd.Series[float]: ...
+    def square_clustering(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[float]: ...
 
     @overload
-    def square_clustering(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+    def square_clustering(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def square_clustering(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+    def square_clustering(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
 
     @overload
-    def square_clustering(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+    def square_clustering(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
 
     @said_in_one_line
     def square_clustering(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
@@ -1011,16 +991,16 @@ class Graph(Summarised):
         return plots.plot_support(self._context, ax)
 
     @overload
-    def core_number(self, *, frame: Literal["pandas"] | None = None, vertices: Any = None) -> pd.Series[int]: ...
+    def core_number(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[int]: ...
 
     @overload
-    def core_number(self, *, frame: Literal["polars"], vertices: Any = None) -> pl.DataFrame: ...
+    def core_number(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def core_number(self, *, frame: Literal["dask"], vertices: Any = None) -> dd.Series: ...
+    def core_number(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
 
     @overload
-    def core_number(self, *, frame: Literal["cudf"], vertices: Any = None) -> Any: ...
+    def core_number(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
 
     @said_in_one_line
     def core_number(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
@@ -1056,18 +1036,16 @@ class Graph(Summarised):
         return trusses.core_number(self._context, frame, vertices)
 
     @overload
-    def truss(
-        self, k: int | None = None, *, frame: Literal["pandas"] | None = None, edges: Any = None
-    ) -> pd.DataFrame: ...
+    def truss(self, k: int | None = ..., *, frame: Pandas | None = ..., edges: Any = ...) -> pd.DataFrame: ...
 
     @overload
-    def truss(self, k: int | None = None, *, frame: Literal["polars"], edges: Any = None) -> pl.DataFrame: ...
+    def truss(self, k: int | None = ..., *, frame: Polars, edges: Any = ...) -> pl.DataFrame: ...
 
     @overload
-    def truss(self, k: int | None = None, *, frame: Literal["dask"], edges: Any = None) -> dd.DataFrame: ...
+    def truss(self, k: int | None = ..., *, frame: DaskFrame, edges: Any = ...) -> dd.DataFrame: ...
 
     @overload
-    def truss(self, k: int | None = None, *, frame: Literal["cudf"], edges: Any = None) -> Any: ...
+    def truss(self, k: int | None = ..., *, frame: Cudf, edges: Any = ...) -> Any: ...
 
     @said_in_one_line
     def truss(self, k: int | None = None, *, frame: FrameName | None = None, edges: Any = None) -> Any:
@@ -1126,16 +1104,16 @@ class Graph(Summarised):
         return trusses.k_truss(self._context, k, frame)
 
     @overload
-    def triangle_list(self, limit: int | None = None, *, frame: Literal["pandas"] | None = None) -> pd.DataFrame: ...
+    def triangle_list(self, limit: int | None = ..., *, frame: Pandas | None = ...) -> pd.DataFrame: ...
 
     @overload
-    def triangle_list(self, limit: int | None = None, *, frame: Literal["polars"]) -> pl.DataFrame: ...
+    def triangle_list(self, limit: int | None = ..., *, frame: Polars) -> pl.DataFrame: ...
 
     @overload
-    def triangle_list(self, limit: int | None = None, *, frame: Literal["dask"]) -> dd.DataFrame: ...
+    def triangle_list(self, limit: int | None = ..., *, frame: DaskFrame) -> dd.DataFrame: ...
 
     @overload
-    def triangle_list(self, limit: int | None = None, *, frame: Literal["cudf"]) -> Any: ...
+    def triangle_list(self, limit: int | None = ..., *, frame: Cudf) -> Any: ...
 
     @said_in_one_line
     def triangle_list(self, limit: int | None = None, *, frame: FrameName | None = None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dasktc.errors import html_text
 
 __all__ = ["Rows", "Summarised", "as_html", "as_text"]
@@ -36,7 +38,7 @@ def as_text(rows: Rows, width: int = 0) -> str:
     return "\n".join(f"{name:<{width}}{text}" for name, text in rows)
 
 
-def as_html(rows: Rows) -> str:
+def as_html(rows: Iterable[tuple[str, str]]) -> str:
     """Format rows as an HTML table; names and texts are escaped."""
     lines = (
         f"<tr><th style='text-align:left;white-space:nowrap'>{html_text(name)}</th>"

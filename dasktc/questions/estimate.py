@@ -156,12 +156,7 @@ class TriangleEstimate(Summarised):
 
 
 def check_options(error: float, confidence: float, seed: int) -> tuple[float, float, int]:
-    """Refuse an error or a confidence that is not between 0 and 1, and a seed that is not an integer.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) an error or a confidence that is not between 0 and 1, and a seed that is not an integer."""
     shares = {"error": error, "confidence": confidence}
     error, confidence = (real_number(name, value, 1e-6, 1 - 1e-6, what="share") for name, value in shares.items())
     return error, confidence, whole_number("seed", seed, None)

@@ -81,44 +81,19 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:
-    """Count the triangles of every vertex, for files, and leave the frames where they are made.
+    """Count the triangles of every vertex, for files: handles of pandas frames, and the triangles of the graph.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    columns : dict of str to callable, optional
-        Functions of each vertex's triangles, out-degree and in-degree.
-
-    Returns
-    -------
-    frames : list of handles of pandas.DataFrame
-        Column "vertex", ascending, and `columns`; one frame, or one per shard.
-    triangles : int
-        Triangles of the graph.
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.triangles`.
+    There is one frame, or one per shard, with "vertex", ascending, and `columns`, functions of each vertex's triangles,
+    out-degree and in-degree. Errors are those of `Graph.triangles`.
     """
     frames, _ = vertex_partitions(graph, _vectors(graph), columns)
     return frames, known_triangles(graph)
 
 
 def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
-    """Count the triangles of every edge, for files, and leave the frames where they are made.
+    """Count the triangles of every edge, for files: handles of pandas frames, and the triangles of the graph.
 
-    Returns
-    -------
-    frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.edge_support`, in ascending order.
-    triangles : int
-        Triangles of the graph.
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.edge_support`.
+    The frames, at least one, are the partitions of `Graph.edge_support`, in ascending order; its errors are raised.
     """
     supports, count = known_edges(graph)
     frames, _ = partitions(graph, supports, "support", total=3 * count)

@@ -175,18 +175,9 @@ def similarity(
 def similarity_frames(
     graph: CountingContext, measure: str, top: int | None = None, bound: int = BOUND
 ) -> tuple[list[Any], int]:
-    """Compute the similarity of every edge, or the most similar vertices, for files; leave frames where they are made.
+    """Compute the similarity of every edge, or the most similar vertices, for files: handles of frames, and their rows.
 
-    Returns
-    -------
-    frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.similarity`.
-    rows : int
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.similarity`.
+    The frames, at least one, are the partitions of `Graph.similarity`, whose errors it raises.
     """
     name = checked(measure)
     if top is not None:

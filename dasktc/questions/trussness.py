@@ -68,18 +68,9 @@ def order_of_truss(k: Any) -> int:
 
 
 def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
-    """Compute the k-truss, or every edge's trussness, for files, and leave the frames where they are made.
+    """Compute the k-truss, or every edge's trussness, for files: handles of pandas frames, and their facts.
 
-    Returns
-    -------
-    frames : list of handles of pandas.DataFrame, at least one
-        The partitions of `Graph.truss`.
-    facts : Facts
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.truss`.
+    The frames, at least one, are the partitions of `Graph.truss`, whose errors it raises.
     """
     inner_graph, edge_values, facts = _decomposed(graph, k)
     frames, _ = partitions(inner_graph, edge_values, "trussness" if k is None else "support", total=facts.total)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dasktc.options import format_size
 from dasktc.questions.distributions import density, middle
 from dasktc.reports.charts import Axis, line_chart, timeline_chart
 from dasktc.reports.findings import Findings, RunFacts
+from dasktc.summary import as_html
 from dasktc.wording import plural
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
     versions = {name: number for name, number in collect()["versions"].items() if number}
     times, tasks = timeline(result._records), result.tasks
     stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
-    parts = [_facts([("source", source)])]
+    parts = [as_html([("source", source)])]
     if run is not None:
         parts += ["<h2>To repeat it</h2>", f"<pre><code>{html_text(run.command)}</code></pre>"]
     parts += [
@@ -219,7 +220,7 @@ def _run(result: TriangleCount, source: str, run: RunFacts | None) -> str:
         "<h2>Memory against the plan</h2>",
         *_memory(result, run),
         "<h2>Versions</h2>",
-        _facts(versions.items()),
+        as_html(versions.items()),
     ]
     return _folded(f"The run: {result.seconds['total']:,.2f} s, {plural(result.workers, 'task')} at a time", parts)
 
@@ -230,9 +231,9 @@ def _method(result: TriangleCount, most: int) -> str:
     if len(tasks) > most:
         title = f"The {most - most // 2} longest of {len(tasks):,} tasks, and {most // 2} at random"
     parts = [
-        _facts(result._rows()),
+        as_html(result._rows()),
         "<h2>Plan</h2>",
-        _facts(result.plan.rows()),
+        as_html(result.plan.rows()),
         _folded(title, [_tasks(tasks, most)]),
     ]
     how = f"kernel {result.kernel} on {result.backend}, partition {result.plan.partition}"
@@ -329,11 +330,6 @@ def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
         "far is shown, less its memory when the count began: with code loaded meanwhile, without GPU memory."
     )
     return [f"<div class='wide'>{bars}</div>", f"<p class='note'>{text}</p>"]
-
-
-def _facts(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows)
-    return f"<table>{''.join(cells)}</table>"
 
 
 def _bars(rows: Sequence[tuple[str, float, str, bool]], names: tuple[str, str] | None = None) -> str:

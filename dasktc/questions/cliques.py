@@ -130,10 +130,7 @@ def _refuse(graph: CountingContext) -> None:
 def _memory(graph: CountingContext) -> int:
     """Return the bytes that a task needs: the block, on the host, and the bits of the longest row.
 
-    Raises
-    ------
-    InputError
-        A worker has less memory.
+    InputError: a worker has less memory.
     """
     from dasktc.backends.cpu import cliques as on_cpu
     from dasktc.backends.cuda import cliques as on_cuda

@@ -79,13 +79,7 @@ def mean_clustering(bins: pd.DataFrame) -> float:
 
 
 def vertex_summary(graph: CountingContext) -> Summary:
-    """Summarize the vertices; their triangles are counted unless already known.
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.triangles`.
-    """
+    """Summarize the vertices; their triangles are counted unless already known; errors of `Graph.triangles`."""
     import pandas as pd
 
     executor, oriented_graph, highest = graph.executor, graph.prepared.graph, graph.tuning.highest
@@ -109,13 +103,7 @@ def vertex_summary(graph: CountingContext) -> Summary:
 
 
 def edge_summary(graph: CountingContext) -> Summary:
-    """Summarize the edges; their triangles are counted unless already known.
-
-    Raises
-    ------
-    InputError, CountError
-        As `Graph.edge_support`.
-    """
+    """Summarize the edges; their triangles are counted unless already known; errors of `Graph.edge_support`."""
     import pandas as pd
 
     (supports, _), highest = known_edges(graph), graph.tuning.highest

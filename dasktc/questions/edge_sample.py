@@ -120,13 +120,7 @@ def score_upper(value: float, unit: float, z: float) -> float:
 
 
 def colours_of_share(share: float, seed: int) -> Colours:
-    """Return the colours whose sample is closest to a share of the edges.
-
-    Raises
-    ------
-    InputError
-        The share is not between 1e-4 and 1.
-    """
+    """Return the colours whose sample is closest to a share of the edges, 1e-4 to 1 (else InputError)."""
     return Colours(round(1 / real_number("share", share, LEAST, 1, what="share")), hash_key(seed, 0))
 
 

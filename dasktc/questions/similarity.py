@@ -134,13 +134,7 @@ MEASURES: dict[MeasureName, Measure] = {
 
 
 def checked(measure: Any) -> MeasureName:
-    """Return the name of a measure.
-
-    Raises
-    ------
-    InputError
-        There is no such measure.
-    """
+    """Return the name of a measure; refuse (InputError) one that does not exist."""
     if not isinstance(measure, str):
         raise InputError(f"measure {shown(measure)} is not one of {', '.join(SIMILARITIES)}; choose one of these")
     check_choice("measure", measure, SIMILARITIES)
@@ -206,13 +200,9 @@ def _of_edges(graph: CountingContext, name: MeasureName) -> tuple[dict[Block, An
 
 
 def _weighted_supports(graph: CountingContext, weight: Callable[[Array], Array]) -> dict[Block, Any]:
-    """Add up the weights of every edge's common neighbours.
+    """Add up the weights of every edge's common neighbours: handles of arrays of float64 by position of the block.
 
-    Returns
-    -------
-    dict of (i, j) to handle of array of float64
-        By position of the block, aligned with its columns. If the scheme puts an edge into several blocks, its sums
-        there add up.
+    They are aligned with its columns. If the scheme puts an edge into several blocks, its sums there add up.
     """
     executor, plan = graph.executor, graph.plan
     kernel, nbytes = _kernel_and_bytes(graph)

@@ -59,14 +59,7 @@ class Remainder(NamedTuple):
 
 
 def remainder_of_truss(graph: CountingContext, k: int, fits: Fits) -> Remainder:
-    """Drop edges that are in no k-truss, until one worker can peel the rest or no such edge is left.
-
-    Parameters
-    ----------
-    graph : CountingContext
-    k : int
-    fits : callable (CountingContext) -> bool
-    """
+    """Drop edges that are in no k-truss, until one worker can peel the rest (`fits`) or no such edge is left."""
     vertices = graph.vertices
     while graph.edges and not fits(graph):
         supports, triangles = edge_supports(graph)

@@ -57,13 +57,7 @@ def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
 
 
 def order_of_truss(k: Any) -> int:
-    """Check the k of a k-truss and clip it to 2^31, which no edge reaches.
-
-    Raises
-    ------
-    InputError
-        It is not a whole number, or below 0.
-    """
+    """Check the k of a k-truss, a whole number from 0 on (else InputError), and clip it to 2^31, which none reaches."""
     return min(whole_number("k", k, 0), 1 << 31)  # no edge is in so many triangles
 
 

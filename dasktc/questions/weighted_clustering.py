@@ -111,26 +111,11 @@ def _is_finite(roots: Array) -> bool:
 
 
 def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
-    """Add up the products of triangles at their vertices.
+    """Add up the products of values of edges, float64, over triangles at their vertices.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    values : Column
-        Of edges, float64.
-
-    Returns
-    -------
-    dict of int to handle
-        By side of the blocks (`Scheme.sides`): sums of float64 for its vertices, in the order of their numbers, as
-        `IN_ORDER` makes them. If a vertex is on several sides, its sums there add up.
-
-    Raises
-    ------
-    InputError
-        A task needs more memory than a worker has.
-    CountError
-        The tasks did not handle every wedge exactly once.
+    Returns handles by side of the blocks (`Scheme.sides`): sums of float64 for its vertices, in the order of their
+    numbers, as `IN_ORDER` makes them. If a vertex is on several sides, its sums there add up. InputError: a task needs
+    more memory than a worker has. CountError: the tasks did not handle every wedge exactly once.
     """
     if not graph.edges:
         return {}

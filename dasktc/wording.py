@@ -142,9 +142,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     >>> nearest("Hubb", ("auto", "hub", "trust"))
     'hub'
     """
-    by_small = {candidate.lower(): candidate for candidate in names}
-    matches = get_close_matches(name.lower(), by_small, 1)
-    return by_small[matches[0]] if matches else None
+    names_in_lower_case = {candidate.lower(): candidate for candidate in names}
+    matches = get_close_matches(name.lower(), names_in_lower_case, 1)
+    return names_in_lower_case[matches[0]] if matches else None
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

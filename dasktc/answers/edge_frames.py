@@ -415,13 +415,12 @@ def _edge_frame(
     """
     edges, first, vertices, *vectors = parts
     high, low, values = _ascending(edges)
-    if function is not None:
-        of_ends: list[Any] = [None, None]
-        for vector in vectors:
-            whole_vector = np.concatenate(vector) if isinstance(vector, list) else vector
-            entries = on_host(whole_vector) if isinstance(edges, np.ndarray) else whole_vector
-            of_ends = [entries.take(ends) for ends in (high, low)]
-        values = function(values, *of_ends)
+    if function is not None and not vectors:
+        values = function(values, None, None)
+    elif function is not None:
+        vector = np.concatenate(vectors[0]) if isinstance(vectors[0], list) else vectors[0]
+        vector = on_host(vector) if isinstance(edges, np.ndarray) else vector
+        values = function(values, vector.take(high), vector.take(low))
     columns = {} if name is None else {name: values}
     return frame_of(id_columns(vertices, {"src": high, "dst": low}, library) | columns, library, first)
 

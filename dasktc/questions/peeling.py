@@ -111,11 +111,11 @@ def core_vector(graph: CountingContext) -> Sharded:
     return in_shards(graph.executor, "cores", result, graph.prepared.graph.order.starts)
 
 
-def fits_one_worker(graph: CountingContext, more: int = 0) -> bool:
-    """Whether one worker can peel the edges, with `more` bytes an edge."""
+def fits_one_worker(graph: CountingContext, extra_bytes: int = 0) -> bool:
+    """Whether one worker can peel the edges, with `extra_bytes` an edge."""
     backend = graph.executor.backend.name
     _, nbytes = _kernel_and_bytes(graph, backend, _threads(graph))
-    return graph.edges <= graph.tuning.peeled_edges and nbytes + more * graph.edges <= graph.plan.memory
+    return graph.edges <= graph.tuning.peeled_edges and nbytes + extra_bytes * graph.edges <= graph.plan.memory
 
 
 def trussness_in_blocks(graph: CountingContext) -> dict[Block, Any]:

@@ -76,7 +76,7 @@ def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext,
     if fits_one_worker(graph) or not can_drop_edges(graph):
         return _as_one_block(graph, k)
     if k is None:
-        predicate = partial(fits_one_worker, more=PLACED)
+        predicate = partial(fits_one_worker, extra_bytes=PLACED)
         levels = trussness_of_blocks(graph, predicate, trussness_in_blocks)
         largest, total = _largest_and_total(graph, levels)
         return graph, levels, Facts(graph.vertices, graph.edges, largest, total)

@@ -37,7 +37,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
 from dasktc.pipeline.stages.columns import Column
 from dasktc.questions.sums import IN_ORDER, added_in_order
-from dasktc.questions.survey import batch_size, memory_beside, on_device
+from dasktc.questions.survey import batch_size, memory_beside, on_device, sides_of_ends
 from dasktc.wording import advice, option
 
 __all__ = ["attributes_of", "average_clustering", "clustering"]
@@ -124,14 +124,13 @@ def _sums(graph: CountingContext, values: Column) -> dict[int, Any]:
         size, nbytes = batch_size(graph, STAGE, [], [values], 2 * 8 * 3 * int(max(rows.max(), columns.max())))
     else:
         size, nbytes = 0, edge_values_bytes(int(edges.max()), int(max(rows.max(), columns.max())))
-    kept, _ = memory_beside(graph, STAGE, [], [values], nbytes)
+    block_bytes, _ = memory_beside(graph, STAGE, [], [values], nbytes)
     nbytes += graph.answers.bytes_of_sums(8 * int(rows.sum() + columns.sum()), plan.workers)
-    graph.executor.store.set_task_memory(min(plan.memory, kept + nbytes), plan.memory)
+    graph.executor.store.set_task_memory(min(plan.memory, block_bytes + nbytes), plan.memory)
     numbers, calls = Counter[int](), list[tuple[Any, ...]]()
     for job in jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend):
         places = job.triple.places
-        index, table, _ = (plan.scheme.sides(plan.parts, place) for place in places)
-        ends = index[0], index[1], table[1]
+        ends = sides_of_ends(plan, job)
         lengths = int(rows[places[0]]), int(columns[places[0]]), int(columns[places[1]])
         sides = [(side, length, numbers[side]) for side, length in zip(ends, lengths, strict=True)]
         numbers.update(set(ends))

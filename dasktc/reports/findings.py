@@ -85,17 +85,17 @@ def findings_of(graph: CountingContext, result: TriangleCount, allowance: Allowa
             prediction = result.edges / rates.edges + result.stats.wedges / rates.probes
             counting = min(counting, allowance.prediction_ratio * prediction)
         counting /= max(1, result.workers)
-        by_vertex, by_edge = allowance.vertex_ratio, allowance.edge_ratio
+        vertex_ratio, edge_ratio = allowance.vertex_ratio, allowance.edge_ratio
         if kernel == "visit":
-            by_vertex = by_edge = allowance.visit_ratio
-        if graph.counted.by_edge is not None or by_edge * counting <= allowed:
+            vertex_ratio = edge_ratio = allowance.visit_ratio
+        if graph.counted.by_edge is not None or edge_ratio * counting <= allowed:
             edges = edge_summary(graph)
         else:
-            omitted.append(_too_long("edges", by_edge * counting, allowed, "per_edge"))
-        if any((edges, graph.counted.by_vertex)) or by_vertex * counting <= allowed:
+            omitted.append(_too_long("edges", edge_ratio * counting, allowed, "per_edge"))
+        if any((edges, graph.counted.by_vertex)) or vertex_ratio * counting <= allowed:
             vertices = vertex_summary(graph)
         else:
-            omitted.append(_too_long("vertices", by_vertex * counting, allowed, "per_vertex"))
+            omitted.append(_too_long("vertices", vertex_ratio * counting, allowed, "per_vertex"))
     except (InputError, DeviceMemoryError) as error:
         omitted.append(f"Triangles by vertex or by edge were not counted: {error}.")
     degrees = degree_bins(graph) if vertices is None else vertices.bins

@@ -33,7 +33,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import changed, prepare, skewed_edges, source_of, tuned
 from tests.support.tiers import each_once, some
 
 NAMES = list(SIMILARITIES)
@@ -52,10 +52,6 @@ NETWORKX = {
     "adamic_adar": nx.adamic_adar_index,
     "resource_allocation": nx.resource_allocation_index,
 }
-
-
-def prepare(edges, client=None, **options):
-    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))
 
 
 class Oracle:

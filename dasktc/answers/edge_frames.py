@@ -197,7 +197,7 @@ def partitions(
     if graph.plan.shards > 1:
         parts, entries = in_own_ids(executor, "edges", parts, localised_edges, graph.prepared.vertices, *vectors)
     else:
-        entries = [[handle] * len(parts) for handle in (graph.prepared.vertices, *(vector.whole for vector in vectors))]
+        entries = [[handle] * len(parts) for handle in (graph.prepared.vertices, *(shards.whole for shards in vectors))]
     return executor.map("edges", _edge_frame, zipped(parts, firsts, *entries), name, kind.library, function), sizes
 
 

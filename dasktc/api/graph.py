@@ -1250,7 +1250,8 @@ class Graph(Summarised):
         ------
         InputError
             The graph has no such column; a result cannot be added; a task, whose memory the error states, does not
-            fit a worker; the checkpoint is of another survey; or it cannot keep a result, or tell the function.
+            fit a worker; a function raises what ends a process, such as `SystemExit`; the checkpoint is of another
+            survey; or it cannot keep a result, or tell the function.
         DasktcError
             The checkpoint cannot be written.
         CountError

@@ -881,13 +881,22 @@ class Graph(Summarised):
         return square_clustering(self._context, frame, vertices)
 
     @said_in_one_line
-    def triad_census(self, isolated: int = 0) -> dict[str, int]:
+    def triad_census(
+        self,
+        isolated: int = 0,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: Progress | bool | None = None,
+    ) -> dict[str, int]:
         """Count the vertex triples of a directed graph by type: which of the three pairs are adjacent, and how.
 
         Parameters
         ----------
         isolated : int
             Number of vertices without an edge, which a source does not list but which are in triples, too.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `survey`.
+        progress : callable (stage, done, total) or bool, optional
 
         Returns
         -------
@@ -898,7 +907,10 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph was prepared without directions, or a task with numbers of its edges does not fit a worker.
+            The graph was prepared without directions, or a task with numbers of its edges does not fit a worker; the
+            checkpoint is of another question.
+        DasktcError
+            The checkpoint cannot be written.
         CountError
             A check failed: there is no result.
 
@@ -909,7 +921,8 @@ class Graph(Summarised):
         >>> {name: count for name, count in census.items() if count}
         {'012': 1, '021D': 1, '021C': 1, '030C': 1}
         """
-        return triad_census(self._context, isolated)
+        with self._showing(progress, "triad census") as watcher:
+            return triad_census(self._context, isolated, CountOptions(checkpoint=checkpoint, progress=watcher))
 
     @said_in_one_line
     def transitivity(self) -> float:

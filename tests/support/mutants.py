@@ -277,6 +277,10 @@ MUTANTS = [
     Mutant("input-hidden", "refuse_input", "target.folders(visible=True)", "target.folders()", "io/test_inputs.py", "another_place"),
     Mutant("input-within", "refuse_input", "elif target.is_folder and target.identity in place.folders():", "elif False:", "io/test_inputs.py", "several_names"),
     Mutant("input-checkpoint", "triangle_count", "        refuse_input(checkpoint, source, options.assign_file)\n", "", "io/test_inputs.py", "every_command or functions_refuse"),
+    Mutant("limit-unused", "bytes_of_triples", "if int(largest_bytes.max()) > limit:", "if False:", "planning/test_plan.py", "never_fits"),
+    Mutant("exact-last", "make_plan", "scheme.replicated or successor is None or lean_plan is not None", "scheme.replicated", "planning/test_plan.py", "scratch_of_all_tasks"),
+    Mutant("caller-exits", "CallerFunction", "        except BaseException as error:\n", "        except ValueError as error:\n", "questions/test_caller_function.py", "threads"),
+    Mutant("caller-signal", "_comes_from_signal", "    if any(code in handlers for code, _ in places):\n", "    if False:\n", "questions/test_caller_function.py", "signal"),
     Mutant("publish-aside", "_put_away", "    if os.path.lexists(old_folder):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs
     Mutant("array-left", "new_file", "os.unlink(temporary)", "pass", "saved/test_saved_graph.py", "leaves_no_file"),

@@ -145,8 +145,7 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)
     outputs = 4 * edges + 2 * 8 * blocks * rows
-    weights = max(graph.edges, graph.prepared.rows - graph.prepared.loops)
-    bounds = GraphBounds(weights, ORDERS[graph.options.chosen_reorder].ordered)
+    bounds = GraphBounds(graph.prepared.weights, ORDERS[graph.options.chosen_reorder].ordered)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
         scratch = partial(support_scratch_bytes, backend, kernel, graph=bounds)
         nbytes = outputs + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())

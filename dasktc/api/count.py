@@ -28,6 +28,7 @@ from dasktc.executors.place import Place
 from dasktc.executors.process.signals import held
 from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
 from dasktc.executors.stores.work_dir import check_place
+from dasktc.io.inputs import refuse_input
 from dasktc.io.source import Source
 from dasktc.io.write import FRAMES, check_target
 from dasktc.options import (
@@ -158,7 +159,7 @@ def triangle_count(
     place = Place.of(client, threads)
     counting = CountOptions(verify, options.seed, checkpoint)
     outputs = Outputs(per_vertex, per_edge, report, force)
-    outputs.check()
+    outputs.check(source, options.assign_file)
     paths = {"per_vertex": per_vertex, "per_edge": per_edge, "report": report, "checkpoint": checkpoint}
     if not options.sort_rows and (names := [name for name, path in paths.items() if path is not None]):
         raise InputError(
@@ -167,6 +168,7 @@ def triangle_count(
     check_place(run.work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
+        refuse_input(checkpoint, source, options.assign_file)
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}
@@ -378,6 +380,7 @@ def estimate(
         colours = colours_of_share(share, seed)
         check_keywords(run=run, progress=progress, force=force)
         if per_vertex is not None:
+            refuse_input(per_vertex, source, options.assign_file)
             check_target(per_vertex, FRAMES, force)
         place = Place.of(client, threads)
         reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))

@@ -21,8 +21,9 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.context import CountingContext
 from dasktc.errors import without_secrets
+from dasktc.io.inputs import refuse_input
 from dasktc.io.write import FRAMES, check_target
-from dasktc.options import format_size, whole_number
+from dasktc.options import Options, format_size, whole_number
 from dasktc.questions.measures import MEASURES, average_clustering, transitivity, vertex_frames
 from dasktc.questions.similarity import BOUND, checked, similarity_frames
 from dasktc.questions.trussness import order_of_truss, truss_frames
@@ -61,6 +62,11 @@ class WriteSummary(Summarised):
         return self.rows
 
 
+def _refuse_inputs(source: Any, out: str | os.PathLike[str], options: dict[str, Any]) -> None:
+    """Refuse (InputError) an output that `prepare` with these options reads."""
+    refuse_input(out, source, Options.by(options.get("method", "auto")).assign_file)
+
+
 def _write_answer(
     source: Any,
     out: str | os.PathLike[str],
@@ -74,6 +80,7 @@ def _write_answer(
     Returns what `answer` tells of them, and facts: numbers of the graph after clean-up, the backend, and the wall
     seconds of read, prepare, the question, write and total.
     """
+    _refuse_inputs(source, out, options)
     check_target(out, FRAMES, force)
     start = time.perf_counter()
     with prepare(source, **options) as graph:
@@ -173,6 +180,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
     A URL in this process's memory is refused. The summary has numbers of the graph, its scheme and order, the bytes of
     its arrays, and wall seconds of read, prepare, save and total.
     """
+    _refuse_inputs(source, out, options)
     check_new(out, force, "nothing of it is left when this command ends")
     start = time.perf_counter()
     with prepare(source, **options) as graph:

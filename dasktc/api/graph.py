@@ -27,6 +27,7 @@ from dasktc.executors.base import Fold, MemoryStore, Result
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
+from dasktc.io.inputs import refuse_input
 from dasktc.options import CountOptions, MeasureName, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
@@ -283,7 +284,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The folder exists, its parent does not, or it is memory:// and other processes hold the graph.
+            The folder exists, its parent does not, it is the one from which this graph was opened, or it is memory://
+            and other processes hold the graph.
         DasktcError
             The folder cannot be written; nothing is left of it then.
 
@@ -307,6 +309,7 @@ class Graph(Summarised):
         client: Any = getattr(executor, "client", None)
         has_remote_workers = client is not None and not str(client.scheduler.address).startswith("inproc")
         reason = "each worker would write to its own, and nothing opens it" if has_remote_workers else None
+        refuse_input(path, context.prepared.source.folder or None)
         target = check_new(path, force, reason)
         if self.columns:
             log.warning("columns are not saved: the graph in %s is without %s", target, ", ".join(self.columns))
@@ -859,13 +862,22 @@ class Graph(Summarised):
         return square_clustering(self._context, frame, vertices)
 
     @said_in_one_line
-    def triad_census(self, isolated: int = 0) -> dict[str, int]:
+    def triad_census(
+        self,
+        isolated: int = 0,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: Progress | bool | None = None,
+    ) -> dict[str, int]:
         """Count the vertex triples of a directed graph by type: which of the three pairs are adjacent, and how.
 
         Parameters
         ----------
         isolated : int
             Number of vertices without an edge, which a source does not list but which are in triples, too.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, as of `survey`.
+        progress : callable (stage, done, total) or bool, optional
 
         Returns
         -------
@@ -876,7 +888,10 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The graph was prepared without directions, or a task with numbers of its edges does not fit a worker.
+            The graph was prepared without directions, or a task with numbers of its edges does not fit a worker; the
+            checkpoint is of another question.
+        DasktcError
+            The checkpoint cannot be written.
         CountError
             A check failed: there is no result.
 
@@ -887,7 +902,8 @@ class Graph(Summarised):
         >>> {name: count for name, count in census.items() if count}
         {'012': 1, '021D': 1, '021C': 1, '030C': 1}
         """
-        return triad_census(self._context, isolated)
+        with self._showing(progress, "triad census") as watcher:
+            return triad_census(self._context, isolated, CountOptions(checkpoint=checkpoint, progress=watcher))
 
     @said_in_one_line
     def transitivity(self) -> float:
@@ -1226,7 +1242,8 @@ class Graph(Summarised):
         ------
         InputError
             The graph has no such column; a result cannot be added; a task, whose memory the error states, does not
-            fit a worker; the checkpoint is of another survey; or it cannot keep a result, or tell the function.
+            fit a worker; a function raises what ends a process, such as `SystemExit`; the checkpoint is of another
+            survey; or it cannot keep a result, or tell the function.
         DasktcError
             The checkpoint cannot be written.
         CountError

@@ -19,12 +19,12 @@ from dasktc.errors import InputError
 from dasktc.executors.connect import active_client, check_client
 from dasktc.executors.place import Place
 from dasktc.executors.stores.work_dir import WorkDir, check_place, one_line
+from dasktc.io.inputs import STANDARD_INPUT
 from dasktc.options import RunOptions
 from dasktc.wording import advice, option
 
 __all__ = ["as_files"]
 
-STANDARD_INPUT = "-"
 NAME = "stdin"
 CHUNK = 1 << 20
 

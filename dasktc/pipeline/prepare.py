@@ -21,6 +21,7 @@ from dasktc.pipeline.build_blocks import Blocks, Partition, lay_out
 from dasktc.pipeline.planes import Oriented, Sharded, sharded, with_vertices
 from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.stages.columns import Columns
+from dasktc.pipeline.stages.orient import half_weight
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
@@ -32,7 +33,8 @@ from dasktc.registry import ORDERS, check_has_kernel, check_stages
 from dasktc.wording import advice
 
 __all__ = [
-    "Prepared", "Progress", "choose_backend", "limits_of", "plan_again", "prepare_blocks", "prepare_edges", "silent",
+    "Prepared", "Progress", "choose_backend", "half_weight_of", "limits_of", "plan_again", "prepare_blocks",
+    "prepare_edges", "silent",
 ]  # fmt: skip
 
 
@@ -64,6 +66,8 @@ class Prepared:
         Weights and directions (`pipeline.attributes`).
     columns : Columns
         Columns of vertices and of edges, for surveys.
+    half_weight : int
+        That of the rows (`stages.orient.half_weight`), where edges have changed since vertices were ranked.
     """
 
     graph: Oriented
@@ -77,6 +81,7 @@ class Prepared:
     seconds: dict[str, float]
     attributes: Any = None
     columns: Columns = field(default_factory=Columns)
+    half_weight: int = 0
 
     @property
     def vertices(self) -> Any:
@@ -93,6 +98,17 @@ class Prepared:
     def wedges(self) -> int:
         """Wedges that all counting tasks together must stream."""
         return self.partition.wedges
+
+    @property
+    def weights(self) -> int:
+        """At least half of the sum of what vertices are ranked by (`GraphBounds.edges`)."""
+        return max(self.plan.edges, self.rows - self.loops, self.half_weight)
+
+
+def half_weight_of(executor: Executor, graph: Oriented) -> int:
+    """Return `stages.orient.half_weight` of a whole graph."""
+    shares = graph.out_degree.map(executor, "plan", half_weight, executor.backend)
+    return max(executor.gather(shares), default=0)
 
 
 def choose_backend(executor: Executor, options: Options) -> tuple[Options, list[Offer]]:
@@ -237,8 +253,8 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
-    memory, rows = choose_plane(executor, options).stage_memory, prepared.rows - prepared.loops
-    scratch = scratch_of(options, plan.edges, memory, rows=rows)
+    memory = choose_plane(executor, options).stage_memory
+    scratch = scratch_of(options, plan.edges, memory, rows=prepared.weights)
     new_plan, _ = make_plan(plan.vertices, plan.edges, lambda *_: prepared.partition, scratch, limits)
     new_plan = replace(new_plan, shards=plan.shards, numbering=plan.numbering)
     if not new_plan.fits:

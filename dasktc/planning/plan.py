@@ -16,7 +16,7 @@ import numpy as np
 
 from dasktc.errors import InputError, shown
 from dasktc.options import format_size
-from dasktc.planning.memory_model import Scratch, task_bytes
+from dasktc.planning.memory_model import Scratch, bytes_of_triples
 from dasktc.planning.rates import Rates, probes_of
 from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered, scheme_of
 from dasktc.registry import SCHEMES
@@ -299,7 +299,9 @@ def make_plan(
     for (scheme, parts), successor in pairwise(candidates):
         partition = measure(scheme.name, parts)
         planner = partial(_plan, scheme, parts, vertices, edges, partition.sizes)
-        plan = planner(scratch, limits)
+        # Of a grid that does not fit and is not the last, nothing is used.
+        is_used = scheme.replicated or successor is None or lean_plan is not None
+        plan = planner(scratch, limits, exact=is_used)
         if plan.fits:
             break
         splits = MORE_SPLITS if (scheme.replicated or lean_plan) and limits.splits is None else ()
@@ -312,7 +314,7 @@ def make_plan(
         if (
             lean is not None
             and (scheme.replicated or successor is None)
-            and (alternative := planner(lean, limits)).fits
+            and (alternative := planner(lean, limits, exact=False)).fits
         ):
             plan = replace(alternative, lean=True, why=f"{alternative.why}; {plan.why} with the usual kernel")
             if edges >= LARGE and successor is not None:
@@ -326,11 +328,11 @@ def make_plan(
 
 
 def _in_splits(
-    plan: Plan, planner: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
+    plan: Plan, planner: Callable[..., Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
 ) -> Plan | None:
     """The same graph in the fewest splits that fit, among multiples `times` of the plan's; None: none of them fits."""
     split_counts = (factor * plan.splits for factor in times if factor * plan.tasks <= MAX_TASKS)
-    plans = (planner(scratch, replace(limits, splits=splits)) for splits in split_counts)
+    plans = (planner(scratch, replace(limits, splits=splits), exact=False) for splits in split_counts)
     result = next((candidate for candidate in plans if candidate.fits), None)
     return result and replace(result, why=f"{result.why}; {plan.why} in fewer splits")
 
@@ -390,15 +392,23 @@ def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
 
 
 def _plan(
-    scheme: Scheme, parts: int, vertices: int, edges: int, sizes: Sizes, scratch: Scratch, limits: Limits
+    scheme: Scheme,
+    parts: int,
+    vertices: int,
+    edges: int,
+    sizes: Sizes,
+    scratch: Scratch,
+    limits: Limits,
+    exact: bool = True,
 ) -> Plan:
+    """Make the plan of a scheme and an n; unless `exact`, one that does not fit has too few bytes for a task."""
     triples = scheme.triples(parts)
     shares = scheme.shares(triples, sizes)
     if int(shares.sum()) > MAX_TASKS:
         shares = np.minimum(shares, 1)
     triple_count = int(shares.sum())
     splits = _splits(scheme, triples, triple_count, edges, sizes, limits)
-    nbytes = task_bytes(scheme, parts, splits, sizes, scratch, shares)
+    nbytes = bytes_of_triples(scheme, parts, splits, sizes, scratch, triples, shares, None if exact else limits.memory)
     largest, tables = int(nbytes.max()), sizes.edges.ravel()[triples[:, 1]]
     blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[nbytes.argmax()].tolist()))
     return Plan(

@@ -19,6 +19,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from dasktc.errors import InputError, shown
+from dasktc.questions.caller_function import name_of
 
 __all__ = ["identity"]
 
@@ -36,21 +37,16 @@ def identity(*functions: Callable[..., Any]) -> str:
     InputError
         A value that a function uses cannot be compared: pickles of it differ between processes, or there is none.
     """
-    names = ", ".join(_name(function) for function in functions)
+    names = ", ".join(name_of(function) for function in functions)
     text = repr([_Description(function).of(function) for function in functions])
     return f"{names[:LONGEST_NAME]} {hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
-
-
-def _name(function: Any) -> str:
-    function = function.func if isinstance(function, partial) else function
-    return ascii(getattr(function, "__qualname__", type(function).__qualname__))[1:-1]
 
 
 class _Description:
     """Describes a function, and what it uses, by texts and nested tuples."""
 
     def __init__(self, function: Any) -> None:
-        self._name = _name(function)
+        self._name = name_of(function)
         self._module = getattr(_function(function), "__module__", None)
         self._known: dict[int, Any] = {}
 

@@ -161,9 +161,8 @@ def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tup
     nbytes += 32 * edges + 32 * vertices  # the edges cut out, and their positions
     peel = peel_bytes(backend, vertices, edges)
     size = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
-    weights = max(edges, graph.prepared.rows - graph.prepared.loops)
     for kernel in support_kernels(backend, graph.options.chosen_kernel):
-        scratch = support_scratch_bytes(backend, kernel, size, GraphBounds(weights, ordered=True))
+        scratch = support_scratch_bytes(backend, kernel, size, GraphBounds(graph.prepared.weights, ordered=True))
         total = nbytes + max(peel, threads * (4 * edges + scratch))
         if total <= plan.memory:
             return kernel, total

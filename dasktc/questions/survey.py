@@ -38,6 +38,7 @@ from dasktc.pipeline.stages.columns import Column, Columns
 from dasktc.pipeline.stages.shards import largest
 from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.plan import Plan
+from dasktc.questions.caller_function import CallerFunction
 from dasktc.questions.function_identity import identity
 from dasktc.questions.sums import SUM
 from dasktc.questions.vertex_columns import by_side
@@ -151,6 +152,7 @@ def survey(
     if not callable(function):
         raise InputError(f"function {shown(function)} cannot be called: give a function of a dict of arrays")
     graph.answers.check_functions(function, fold)
+    function = CallerFunction(function)
     vertices, edges = _kept(graph, columns)
     vertices = {NUMBERS: Column("int64", None, graph.prepared.graph.order), **vertices}
     result = fold.start()
@@ -243,10 +245,12 @@ def on_device(graph: CountingContext) -> bool:
 
 
 def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
-    if isinstance(reduce, Fold):
-        return reduce
+    if isinstance(reduce, Fold) and all(map(callable, reduce)):
+        return Fold(*map(CallerFunction, reduce))
     if not isinstance(reduce, str) or reduce != "sum":
-        raise InputError(f"reduce={shown(reduce)} is neither 'sum' nor a dasktc.Fold: give one of these")
+        raise InputError(
+            f"reduce={shown(reduce)} is neither 'sum' nor a dasktc.Fold of three functions: give one of these"
+        )
     return SUM
 
 
@@ -354,8 +358,8 @@ def _asked(
     """Fingerprint a survey: the blocks and the plan, the function and the fold, and the values of all columns."""
     names, function, reduce = "", repr(visitor), "sum"
     if isinstance(visitor, Survey):
-        names, function = ascii([*visitor.vertices, *visitor.edges]), identity(visitor.function)
-        reduce = reduce if visitor.fold is SUM else identity(*visitor.fold)
+        names, function = ascii([*visitor.vertices, *visitor.edges]), identity(_own(visitor.function))
+        reduce = reduce if visitor.fold is SUM else identity(*map(_own, visitor.fold))
     arrays = [part for column in vertices for part in column.values.parts]
     arrays += [column.values[place] for column in edges for place in sorted(column.values)]
     digests = graph.executor.gather([graph.executor.submit("fingerprint", digest, array) for array in arrays])
@@ -363,6 +367,11 @@ def _asked(
     columns = hashlib.blake2b(repr((names, dtypes, digests)).encode(), digest_size=16).hexdigest()
     asked = {"question": question, "columns": columns, "function": function, "reduce": reduce}
     return fingerprint(graph) | {"kernel": VISITED} | asked
+
+
+def _own(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the caller's function itself."""
+    return function.function if isinstance(function, CallerFunction) else function
 
 
 def sides_of_ends(plan: Plan, job: Job) -> tuple[int, int, int]:

@@ -21,7 +21,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
-from dasktc.options import whole_number
+from dasktc.options import CountOptions, whole_number
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG
 from dasktc.pipeline.stages.columns import Column
 from dasktc.pipeline.stages.orient import wedges_of
@@ -66,7 +66,7 @@ def _codes_of_batch(batch: Batch) -> Array:
     return array_module(codes).bincount(codes, minlength=64)
 
 
-def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
+def triad_census(graph: CountingContext, isolated: int = 0, options: CountOptions | None = None) -> dict[str, int]:
     """Count the vertex triples by type; see `Graph.triad_census`."""
     isolated = whole_number("isolated", isolated, 0, few="it is a number of vertices")
     data, sizes = attributes_of(graph), graph.prepared.sizes
@@ -76,7 +76,7 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
     nbytes = edge_values_bytes(int(sizes.edges.max()), int(sizes.columns.max()))
     columns = {"directions": directions}
     for task_counts in by_kernel_or_batches(
-        graph, "triad census", DirectionCounts(), nbytes, _codes_of_batch, {}, columns
+        graph, "triad census", DirectionCounts(), nbytes, _codes_of_batch, {}, columns, options
     ):
         counts = SUM.combine([counts, task_counts])
     facts = graph.executor.gather(graph.executor.map("triads", _facts, list(data.neighbours.parts)))

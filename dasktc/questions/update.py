@@ -37,7 +37,7 @@ from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.planes import Handles, Oriented, choose
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.prepare import Prepared, plan_again
+from dasktc.pipeline.prepare import Prepared, half_weight_of, plan_again
 from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
@@ -615,6 +615,7 @@ def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -
         numbered=executor.submit("update", attrgetter("names"), edit),
         source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
     )
+    revision = replace(revision, half_weight=half_weight_of(executor, revision.graph))
     new_plan = plan_again(executor, revision, graph.options)
     return replace(revision, plan=replace(new_plan, vertices=size.vertices, choice=plan.choice))
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dasktc.answers.edge_support import kernel_and_bytes
 from dasktc.answers.frames import write_answer
@@ -17,6 +17,7 @@ from dasktc.errors import DasktcError, InputError, neutral_text, without_secrets
 from dasktc.executors.base import Executor
 from dasktc.executors.process.usage import Usage, usage_of
 from dasktc.executors.progress.tracker import Tracker, tracker_of
+from dasktc.io.inputs import refuse_input
 from dasktc.io.write import FRAMES, PAGES, check_target, is_same_target, write_page
 from dasktc.options import path_text
 from dasktc.questions.measures import edge_frames, vertex_frames
@@ -42,12 +43,13 @@ class Outputs:
     force: bool = field(default=False, compare=False)
     """Replace existing files, and folders that contain only .parquet files."""
 
-    def check(self) -> None:
-        """Refuse (InputError) paths that cannot be written, before anything is read."""
+    def check(self, *inputs: Any) -> None:
+        """Refuse (InputError) paths that cannot be written, or are among the inputs, before anything is read."""
         paths = {"per_vertex": self.per_vertex, "per_edge": self.per_edge, "report": self.report}
         outputs = [Path(path_text(name, out)).absolute() for name, out in paths.items() if out is not None]
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
+                refuse_input(out, *inputs)
                 check_target(out, suffixes, self.force)
         for path, second in combinations(outputs, 2):
             if path == second or is_same_target(path, second):

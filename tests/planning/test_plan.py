@@ -27,6 +27,7 @@ from dasktc.pipeline.planes import choose as choose_plane
 from dasktc.pipeline.prepare import lay_out, prepare_edges
 from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
+from dasktc.planning.memory_model import bytes_of_triples
 from dasktc.planning.plan import BlockSizes, Limits, even_blocks, make_plan
 from dasktc.planning.rates import RATES, probes_of
 from dasktc.planning.schemes import Sizes, _on_hilbert_curve, scheme_of
@@ -621,3 +622,49 @@ def test_a_plan_says_which_wishes_it_did_not_fulfil():
     beyond = dasktc.plan(vertices=1000, edges=9000, method=Method(partition="hash2d", parts=3, splits=7000)).plan
     assert "is taken as" not in asked.why
     assert f"7000 splits are taken as {beyond.splits}: the largest index block has no more rows" in beyond.why
+
+
+def uneven_blocks(vertices, edges, seed):
+    """A measure of grids whose blocks all differ."""
+
+    def measure(scheme, parts):
+        even = scheme_of(scheme).even(parts, vertices, edges)
+        factors = np.random.default_rng([seed, parts]).uniform(0.5, 1.5, even.edges.shape)
+        return BlockSizes(even._replace(edges=(even.edges * factors).astype("int64")))
+
+    return measure
+
+
+def test_a_plan_that_never_fits_asks_for_the_scratch_of_few_tasks():
+    """In uneven blocks no two of the n³ tasks of a plan are alike: only the last n is asked about all of them."""
+    asked, last = [], 12
+
+    def scratch(task):
+        asked.append(task)
+        return 10**9
+
+    wanted = limits(4, 10**6, partition="vertical", most_parts=last)
+    plan, _ = make_plan(10**4, 10**5, uneven_blocks(10**4, 10**5, 1), scratch, wanted)
+    assert (plan.fits, plan.parts) == (False, last)
+    assert last**3 <= len(asked) <= last**3 + 6 * last
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scheme", ["vertical", "hash2d", "auto"])
+@pytest.mark.parametrize(
+    "scratch",
+    [
+        no_scratch,
+        lambda task: 40 * task.columns,
+        lambda task: 9 * task.stream_edges,
+        lambda task: 9 * min(task.table_edges, task.index_edges),
+    ],
+)
+def test_a_plan_is_that_of_the_scratch_of_all_tasks(seed, scheme, scratch):
+    for chosen in ({}, {"splits": 3}):
+        wanted = Limits(2, 60_000 * (seed + 2), scheme, most_parts=9, **chosen)
+        given = 10**4, 10**5, uneven_blocks(10**4, 10**5, seed), scratch, wanted, lambda task: scratch(task) // 2
+        plan, _ = make_plan(*given)
+        with mock.patch.object(planning, "bytes_of_triples", lambda *given: bytes_of_triples(*given[:-1])):
+            known, _ = make_plan(*given)
+        assert plan == known

@@ -255,7 +255,7 @@ LARGEST = dasktc.Fold(int, max, max)
 
 def resumable(frame=SIGNED, client=None, **options):
     return dasktc.prepare(
-        frame, client, edge_columns=["sign", "time"], backend="cpu", **keywords(**GRAPH | options)
+        frame, client, edge_columns=["sign", "time"], directed=True, backend="cpu", **keywords(**GRAPH | options)
     )  # fmt: skip
 
 
@@ -275,6 +275,7 @@ SURVEYS = {
     "types": lambda graph, **more: graph.triangle_types({vertex: vertex % 3 for vertex in range(24)}, **more),
     "signs": lambda graph, **more: graph.signed_triangles("sign", **more),
     "times": lambda graph, **more: graph.temporal_triangles("time", window=9, **more).histogram,
+    "triads": lambda graph, **more: graph.triad_census(isolated=3, **more),
 }
 
 

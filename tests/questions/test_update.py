@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.backends import GraphBounds, TaskSize
 from dasktc.errors import CountError, InputError
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.questions import update as updates
@@ -366,3 +367,38 @@ def test_workers_end_with_the_last_of_the_graphs_that_they_hold(first):
     assert int(again.triangle_count()) == 2
     again.close()
     assert ended
+
+
+def lengths_of(graph):
+    """The lengths of the rows of a graph's only block."""
+    (block,) = graph._context.executor.gather(graph._context.blocks.values())
+    return np.diff(block.offsets)[: graph.vertices]
+
+
+@pytest.mark.parametrize(
+    ("edges", "add", "remove"),
+    [
+        (oracle.complete(12), [(0, 12)], []),
+        (oracle.complete(12), [(12, vertex) for vertex in range(12)], []),
+        (oracle.star(60), [(61, vertex) for vertex in range(1, 61)], []),  # a hub that comes last
+        (oracle.star(60), [(vertex, vertex + 30) for vertex in range(1, 31)], [(0, vertex) for vertex in range(1, 60)]),
+        ([*oracle.complete(9), (9, 10), (9, 11)], [], oracle.complete(9)),
+    ],
+)
+@pytest.mark.parametrize("repeats", [1, 9])
+def test_bounds_of_rows_are_those_of_the_new_graph(tmp_path, edges, add, remove, repeats):
+    """Rows that repeat may have ranked vertices, and the ranks of an update are those of before."""
+    rows = [*edges, *[edge for edge in edges if edge[0] % 2] * (repeats - 1)]
+    graph = dasktc.prepare(frame(rows), **keywords(**HERE, partition="whole"))
+    for _ in range(2):
+        graph = graph.update(add=frame(add), remove=frame(remove)).graph
+        graph.save(tmp_path / "saved", force=True)
+        weights = graph._context.prepared.weights
+        bounds, lengths = GraphBounds(weights, ordered=True), lengths_of(graph)
+        assert bounds.longest >= lengths.max()
+        size = TaskSize(len(edges), len(edges), len(edges), graph.vertices)
+        for entries in range(int(lengths.max())):
+            assert bounds.rows_above(entries, size) >= 1 + np.flatnonzero(lengths > entries)[-1]
+        opened = dasktc.open_graph(tmp_path / "saved")
+        assert GraphBounds(opened._context.prepared.weights, ordered=True).longest >= lengths.max()
+        add, remove = remove, add

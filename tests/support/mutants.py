@@ -274,6 +274,13 @@ MUTANTS = [
     Mutant("lines-ids", "EntryPart.dtype", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "system/test_past_32_bits.py", "lines"),
     Mutant("bvgraph-ids", "_Decoder.__init__", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "nodes_of_a_bvgraph"),
     Mutant("publish-back", "_put_away", 'hidden_folder / "replaced" if os.path.lexists(target) else target', 'hidden_folder / "replaced"', "io/test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
+    Mutant("input-hidden", "refuse_input", "target.folders(visible=True)", "target.folders()", "io/test_inputs.py", "another_place"),
+    Mutant("input-within", "refuse_input", "elif target.is_folder and target.identity in place.folders():", "elif False:", "io/test_inputs.py", "several_names"),
+    Mutant("input-checkpoint", "triangle_count", "        refuse_input(checkpoint, source, options.assign_file)\n", "", "io/test_inputs.py", "every_command or functions_refuse"),
+    Mutant("limit-unused", "bytes_of_triples", "if int(largest_bytes.max()) > limit:", "if False:", "planning/test_plan.py", "never_fits"),
+    Mutant("exact-last", "make_plan", "scheme.replicated or successor is None or lean_plan is not None", "scheme.replicated", "planning/test_plan.py", "scratch_of_all_tasks"),
+    Mutant("caller-exits", "CallerFunction", "        except BaseException as error:\n", "        except ValueError as error:\n", "questions/test_caller_function.py", "threads"),
+    Mutant("caller-signal", "_comes_from_signal", "    if any(code in handlers for code, _ in places):\n", "    if False:\n", "questions/test_caller_function.py", "signal"),
     Mutant("publish-aside", "_put_away", "    if os.path.lexists(old_folder):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs
     Mutant("array-left", "new_file", "os.unlink(temporary)", "pass", "saved/test_saved_graph.py", "leaves_no_file"),

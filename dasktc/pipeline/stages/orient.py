@@ -29,9 +29,9 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_each", "add_ends", "add_sources", "add_sums",
-    "dense_ids", "facts_of", "first_rows", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented",
-    "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_by_rows", "ranks_of",
-    "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
+    "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse", "no_sums", "order_by",
+    "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts",
+    "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
 ]  # fmt: skip  # fmt: skip
 
 Array = Any
@@ -112,6 +112,17 @@ def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     if vertices < len(degree):
         order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
     return order.astype("int32", copy=False)
+
+
+def half_weight(out_degree: Array, first: int, backend: Backend) -> int:
+    """Return the least half of a sum of weights by which vertices, from id `first` on, can be ranked with these rows.
+
+    A vertex with d entries comes after vertices of weights of at least d, and has such a weight itself.
+    """
+    if not len(out_degree):
+        return 0
+    ids = backend.array.arange(first + 1, first + 1 + len(out_degree), dtype="int64")
+    return -(-int((ids * out_degree).max()) // 2)
 
 
 def out_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:

@@ -1,0 +1,66 @@
+"""Functions of the caller, which run wherever the blocks are, and must not end the process that calls them.
+
+`sys.exit` and Ctrl-C are exceptions that are not `Exception`: a worker of Dask ends with them, as if it had died, and
+its task would be submitted again, to end the next one. Here they are errors of the function. Those that a signal
+raises, between two instructions of the function in a main thread, are the process's, and pass.
+"""
+
+from __future__ import annotations
+
+import dis
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from traceback import walk_tb
+from typing import Any
+
+from dasktc.errors import InputError
+
+__all__ = ["CallerFunction", "name_of"]
+
+LONGEST = 200
+"""Characters of an exception that an error repeats."""
+
+
+@dataclass(frozen=True)
+class CallerFunction:
+    """A function of the caller, which raises errors alone."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it; InputError where it would end the process."""
+        try:
+            return self.function(*args)
+        except Exception:
+            raise
+        except BaseException as error:
+            if _comes_from_signal(error):
+                raise
+            reason = " ".join(repr(error).split())[:LONGEST]
+            raise InputError(
+                f"function {name_of(self.function)} raised {reason}, with which the process that calls it would end: "
+                "raise an exception such as ValueError, or return"
+            ) from error
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function, of what a partial one calls, or of an object's type."""
+    while isinstance(function, partial):
+        function = function.func
+    return ascii(getattr(function, "__qualname__", type(function).__qualname__))[1:-1]
+
+
+def _comes_from_signal(error: BaseException) -> bool:
+    """Return whether a signal's handler raised an exception, which Python calls in the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    places = [(frame.f_code, frame.f_lasti) for frame, _ in walk_tb(error.__traceback__)]
+    handlers = [getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()]
+    if any(code in handlers for code, _ in places):
+        return True
+    # Python's own handler of Ctrl-C has no frame: the function's last instruction is any but `raise`.
+    code, instruction = places[-1]
+    return isinstance(error, KeyboardInterrupt) and dis.opname[code.co_code[instruction]] != "RAISE_VARARGS"

@@ -480,7 +480,7 @@ class Backend:
     upload : callable (size, fill) -> array of uint8
         Returns bytes in the backend's memory, which `fill` (buffer, start) reads in several threads.
     rows : callable (text, separator, columns) -> (source, target) or None
-        Parses whole lines of integers on a device; None for a text that the host must parse, on the CPU for any.
+        Parses whole lines of two integers, on a device or the host; None for a text that `io.formats.rows` must parse.
     references : (str, str)
         A short and plain kernel with which others are verified, and the one with which that is verified.
     cliques : callable (task, size) -> (cliques, work, wedges)

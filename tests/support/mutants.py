@@ -269,6 +269,13 @@ MUTANTS = [
     Mutant("values-none", "_values", "if data.largest == 0 and graph.edges:", "if data.largest == 0:", "pipeline/test_attributes.py", "loops_alone"),
     # readers and writers
     Mutant("binary", "detect", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "io/formats/test_text.py", "control_bytes"),
+    Mutant("rows-largest", "cpu.rows._integer", " or value > U(LARGEST)", "", "backends/cpu/test_rows.py", "19_digits"),
+    Mutant("rows-digits", "cpu.rows._integer", " or place - begin > U(DIGITS)", "", "backends/cpu/test_rows.py", "19_digits"),
+    Mutant("rows-wide", "cpu.rows._parse", " or b != np.int32(b)", "", "backends/cpu/test_rows.py", "known_texts"),
+    Mutant("rows-return", "cpu.rows._parse", " and text[place + U(1)] != NEWLINE):", "):", "backends/cpu/test_rows.py", "known_texts"),
+    Mutant("rows-quote", "cpu.rows._parse", "is_odd = text[place] == QUOTE and separator != NEWLINE", "is_odd = False", "backends/cpu/test_rows.py", "known_texts"),
+    Mutant("rows-end", "cpu.rows._parse", "place > end if separator == NEWLINE else text[place] == separator", "True", "backends/cpu/test_rows.py", "known_texts"),
+    Mutant("rows-last-end", "cpu.rows.parse", "    if len(text) and text[-1] != NEWLINE:\n        text = np.append(text, np.uint8(NEWLINE))\n", "", "backends/cpu/test_rows.py", "known_texts"),
     Mutant("metis-entries", "_check", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "io/formats/test_metis.py", "metis"),
     Mutant("metis-ids", "_dtype", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "system/test_past_32_bits.py", "metis"),
     Mutant("lines-ids", "EntryPart.dtype", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "system/test_past_32_bits.py", "lines"),

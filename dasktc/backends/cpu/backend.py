@@ -17,7 +17,7 @@ import pandas as pd
 from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
-from dasktc.backends.cpu import batches, cliques, edges, hub_tables, probes, radix, text, visit, wedges
+from dasktc.backends.cpu import batches, cliques, edges, hub_tables, probes, radix, rows, text, visit, wedges
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.jit import Kernel
@@ -146,7 +146,7 @@ BACKEND = Backend(
     answers=ArrayAnswers(np),
     make=_make,
     upload=read_bytes,
-    rows=lambda *_: None,
+    rows=rows.parse,
     references=("merge", "search"),
     memory=_memory,
     processors=lambda: 1,

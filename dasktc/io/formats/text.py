@@ -245,7 +245,7 @@ class _Integers:
         if len(ids) == 0:
             return
         bounds = np.iinfo(self._ids.dtype)
-        if ids.min() < bounds.min or ids.max() > bounds.max:
+        if ids.dtype != self._ids.dtype and (ids.min() < bounds.min or ids.max() > bounds.max):
             self._ids = self._ids.astype(np.int64)
         stop = self._length + len(ids)
         if stop > len(self._ids):

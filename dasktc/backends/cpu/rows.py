@@ -1,0 +1,159 @@
+"""Parses rows of two integers from a text, in one compiled pass over its bytes.
+
+Texts are read as `io.formats.rows` reads them, and left to it where they differ from the plain case, as on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.cpu.jit import ConstBytes, Ids, KernelOfIds, inlined
+from dasktc.backends.csr import Array
+
+__all__ = ["parse"]
+
+SHORTEST = 4
+"""Bytes of the shortest row, with its end."""
+DIGITS = 19
+"""Most digits of an id: any number of so many digits fits 64 bits without a sign, and is then compared with LARGEST."""
+LARGEST = 2**63 - 1
+NEWLINE, RETURN, TAB, SPACE, QUOTE, HASH, PERCENT, MINUS, ZERO = map(ord, '\n\r\t "#%-0')
+
+U = np.uint64
+
+
+@inlined
+def _is_blank(byte: Any) -> Any:
+    """Whether a byte is a blank, but no carriage return, which is plain at the end of a line alone."""
+    return byte == SPACE or (TAB <= byte < RETURN and byte != NEWLINE)
+
+
+@inlined
+def _behind_blanks(text: Any, start: Any, separator: Any) -> Any:
+    """The first byte from a place on that is no blank, or the separator."""
+    place = start
+    while text[place] != separator and _is_blank(text[place]):
+        place += U(1)
+    return place
+
+
+@inlined
+def _behind_field(text: Any, start: Any, separator: Any) -> Any:
+    """The first byte from a place on that is not of a field, whatever this contains but quotes."""
+    place, is_spaced = start, separator == NEWLINE
+    while (
+        text[place] != separator
+        and text[place] != NEWLINE
+        and text[place] != RETURN
+        and not (_is_blank(text[place]) if is_spaced else text[place] == QUOTE)
+    ):
+        place += U(1)
+    return place
+
+
+@inlined
+def _next_field(text: Any, end: Any, separator: Any) -> Any:
+    """Where the field behind one that ends at a place begins; the place itself where nothing separates them."""
+    place = _behind_blanks(text, end, separator)
+    if separator != NEWLINE:
+        place = _behind_blanks(text, place + U(1), separator) if text[place] == separator else end
+    return place
+
+
+@inlined
+def _integer(text: Any, start: Any) -> Any:
+    """The integer at a place, and its end: the place itself where there is none of 64 bits."""
+    is_negative = text[start] == MINUS
+    begin = start + U(is_negative)
+    place, value = begin, U(0)
+    digit = U(text[place]) - U(ZERO)
+    while digit < U(10):
+        value = value * U(10) + digit
+        place += U(1)
+        digit = U(text[place]) - U(ZERO)
+    if place == begin or place - begin > U(DIGITS) or value > U(LARGEST):
+        place = start
+    return -np.int64(value) if is_negative else np.int64(value), place
+
+
+@KernelOfIds
+def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: int, between: int) -> tuple[int, bool]:
+    """Parse lines, the last of which has an end; return the number of rows, -1 for odd ones, and if an id is wide."""
+    rows, is_wide, place = 0, False, U(0)
+    while place < U(len(text)):
+        begin = place
+        while _is_blank(text[place]):
+            place += U(1)
+        if text[place] != NEWLINE and text[place] != RETURN:  # else the line is blank
+            place = _behind_blanks(text, begin, separator)
+            if text[place] == HASH or text[place] == PERCENT:
+                return -1, False
+            for _ in range(first):
+                end = _behind_field(text, place, separator)
+                place = _next_field(text, end, separator)
+                if place == end:
+                    return -1, False
+            a, end = _integer(text, place)
+            if end == place:
+                return -1, False
+            place = _next_field(text, end, separator)
+            if place == end:
+                return -1, False
+            for _ in range(between):
+                end = _behind_field(text, place, separator)
+                place = _next_field(text, end, separator)
+                if place == end:
+                    return -1, False
+            b, end = _integer(text, place)
+            if end == place:
+                return -1, False
+            place = _behind_blanks(text, end, separator)
+            is_end = text[place] == NEWLINE or text[place] == RETURN
+            if not (is_end or (place > end if separator == NEWLINE else text[place] == separator)):
+                return -1, False
+            is_wide |= a != np.int32(a) or b != np.int32(b)
+            source[rows], target[rows] = a, b
+            rows += 1
+        while text[place] != NEWLINE:
+            is_odd = text[place] == QUOTE and separator != NEWLINE
+            if is_odd or (text[place] == RETURN and text[place + U(1)] != RETURN and text[place + U(1)] != NEWLINE):
+                return -1, False
+            place += U(1)
+        place += U(1)
+    return rows, is_wide
+
+
+def parse(text: Array, separator: str | None, columns: tuple[int, int]) -> tuple[Array, Array] | None:
+    """Parse a text of whole lines; see `protocol.Backend.rows`.
+
+    Parameters
+    ----------
+    text : array of uint8
+    separator : str or None
+        One character; None: any run of blanks.
+    columns : tuple of two int
+        Columns of the source's and the target's id, counted from 0.
+
+    Returns
+    -------
+    source, target : array of int32, or int64 where ids need that
+        None where `io.formats.rows.parse` has to parse the text: a row does not hold two integers of at most 19 digits
+        each, below 2^63 in magnitude, begins with # or %, or holds a quote.
+    """
+    first, last = sorted(columns)
+    if first == last or not (separator or "").isascii():
+        return None
+    if len(text) and text[-1] != NEWLINE:
+        text = np.append(text, np.uint8(NEWLINE))
+    mark = NEWLINE if separator is None else ord(separator)
+    for dtype in (np.int32, np.int64):
+        pair = [np.empty(len(text) // SHORTEST + 1, dtype) for _ in range(2)]
+        rows, is_wide = _parse(*pair, text, mark, first, last - first - 1)
+        if rows < 0:
+            return None
+        if not is_wide:
+            break
+    source, target = (ids[:rows] for ids in (pair if columns[0] == first else pair[::-1]))
+    return source, target

@@ -21,6 +21,7 @@ import dasktc
 from dasktc import generate
 from dasktc.api.count import build
 from dasktc.executors.dask import executor as submission
+from dasktc.executors.dask import futures
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.worker_events import TOPIC
@@ -239,7 +240,8 @@ def test_a_count_asks_seldom_who_the_workers_are(workers):
         return questions[name](*args, **options)
 
     asking = mock.patch.multiple(client, **{name: partial(counted, name) for name in questions})
-    with asking, mock.patch.object(FaultPolicy, "lately", partialmethod(FaultPolicy.lately, seconds=3_600)):
+    as_if_quick = mock.patch.object(FaultPolicy, "lately", partialmethod(FaultPolicy.lately, seconds=3_600))
+    with asking, as_if_quick, mock.patch.object(futures, "LOOK_SECONDS", 3_600):
         result = dasktc.triangle_count(source_of(EDGES, parts=3), client, run=RunOptions(distribute="always"))
     assert int(result) == TRIANGLES
     assert asked == {"ncores": 1, "scheduler_info": 1}

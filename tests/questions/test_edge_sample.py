@@ -100,8 +100,7 @@ def test_parts_of_files_are_sampled_alike(tmp_path):
     assert numbers(estimate(tmp_path / "c.parquet", share=0.3, memory="20MB", work_dir=tmp_path)) == known
 
 
-@pytest.mark.parametrize("distribute", ["always", "never"])
-@pytest.mark.parametrize("ids", [int, str])
+@pytest.mark.parametrize(("distribute", "ids"), [("always", str), ("never", int)])
 def test_partitions_on_workers(client, distribute, ids):
     """Tasks on all workers, and one call on one."""
     edges = frame([(ids(u), ids(v)) for u, v in EDGES])

@@ -64,6 +64,22 @@ def slow(config: pytest.Config) -> bool:
     return re.search(r"(?<!not )\bslow\b", config.option.markexpr) is not None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Any:
+    """Collect no garbage meanwhile: nearly all that is made lives as long as the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Any:
+    """Seek no examples in the docstrings of tests, where none are."""
+    return [found for found in (yield) if type(found) is pytest.Module]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run Hypothesis tests in both tiers, with few examples in one and many in the other; mark notebooks as slow."""

@@ -43,7 +43,7 @@ from tests.support.oracle import (
     triangles,
     triangles_per_vertex,
 )
-from tests.support.processes import patience
+from tests.support.processes import patience, until
 from tests.support.slow_pipeline import (
     EVERY_KERNEL,
     EVERY_PARTITION,
@@ -259,7 +259,8 @@ def test_as_many_tasks_run_at_a_time_as_the_budget_has_room_for(tmp_path, same, 
         with lock:
             at_once.append(next(running))
             most.append(len(at_once))
-        time.sleep(0.01)
+        until(lambda: max(most) >= expected)
+        time.sleep(0.01)  # in which others would begin
         with lock:
             at_once.pop()
         return int(block.sum())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
+from typing import Any
 
 import pandas as pd
 import pytest
+from distributed import Client
 
 import dasktc
 from dasktc.errors import InputError
@@ -20,42 +24,76 @@ EDGES = [*skewed_edges(60, 500, 5), (0, 1)]
 FRAME = pd.DataFrame([(u, v, u + v + 1, 1 if (u * v) % 3 else -1) for u, v in EDGES], columns=["u", "v", "w", "sign"])
 
 
-def asked(question, options, frame):
-    source = FRAME if {"weight", "edge_columns"} & {*question.keeps} else FRAME[["u", "v"]]
-    if question.of_source:
-        return question.ask(source, keywords(**options))
-    with dasktc.prepare(source, **keywords(**options, **question.options)) as graph:
-        return question.ask(graph, frame)
+SHARDED = "vertices in shards"
+OTHER_PLACES = {
+    f"{SHARDED} on a GPU": {"memory": "2GB", "backend": "cuda"},
+    f"{SHARDED} on workers": {"distribute": "always", "backend": "cpu"},
+    f"{SHARDED} on workers, `--memory`": {"memory": "20MB", "distribute": "always", "backend": "cpu"},
+}
+"""Combinations that the reference's table does not have."""
 
 
-@cache
-def of_one_thread(question):
-    return asked(question, PLACES["one thread"], "pandas")
+def asked(ask: Callable[..., Any], question: places.Question, place: str, frame: str = "pandas") -> Any:
+    with tuned(least_shards=3 if SHARDED in place else 1):
+        return ask(question, place, frame)
+
+
+@pytest.fixture(scope="module")
+def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Asks a question in a place. Those that keep the same share a prepared graph, which forgets what was counted."""
+    with ExitStack() as stack:
+
+        @cache
+        def client() -> Client:
+            return stack.enter_context(Client(request.getfixturevalue("cluster"), set_as_default=False))
+
+        @cache
+        def options_of(place: str) -> dict[str, Any]:
+            options = dict((PLACES | OTHER_PLACES)[place])
+            if "distribute" in options:
+                options["client"] = client()
+            if "memory" in options:
+                options["work_dir"] = tmp_path_factory.mktemp("work")
+            if options.get("backend") == "cuda":
+                request.getfixturevalue("emulated")
+            return options
+
+        @cache
+        def graph_of(place: str, keeps: tuple[str, ...]) -> dasktc.Graph:
+            options = options_of(place) | {name: places.KEPT[name] for name in keeps}
+            return stack.enter_context(dasktc.prepare(source_of(keeps), **keywords(**options)))
+
+        def ask(question: places.Question, place: str, frame: str) -> Any:
+            if question.of_source:
+                return question.ask(source_of(question.keeps), keywords(**options_of(place)))
+            graph = graph_of(place, question.keeps)
+            graph._context.counted.forget()
+            return question.ask(graph, frame)
+
+        yield ask
+
+
+def source_of(keeps: tuple[str, ...]) -> pd.DataFrame:
+    return FRAME if {"weight", "edge_columns"} & {*keeps} else FRAME[["u", "v"]]
+
+
+@pytest.fixture(scope="module")
+def expected(ask: Callable[..., Any]) -> Callable[[places.Question], Any]:
+    """The answer of one thread."""
+    return cache(lambda question: asked(ask, question, "one thread"))
 
 
 CASES = each_once([(question, place) for question in QUESTIONS for place in [*PLACES][1:]])
 
 
 @pytest.mark.parametrize(("question", "place"), CASES, ids=lambda value: getattr(value, "call", value))
-def test_every_question_in_every_place(request, tmp_path, question, place):
-    options = dict(PLACES[place])
-    if "distribute" in options:
-        options["client"] = request.getfixturevalue("client")
-    if "memory" in options:
-        options["work_dir"] = tmp_path
-    if options.get("backend") == "cuda":
-        request.getfixturevalue("emulated")
-    sharded = place == "vertices in shards"
-
-    def answer():
-        with tuned(least_shards=3 if sharded else 1):
-            return asked(question, options, "dask" if sharded else "pandas")
-
+def test_every_question_in_every_place(ask, expected, question, place):
+    frame = "dask" if place == SHARDED else "pandas"
     if (question.call, place) in REFUSED:
         with pytest.raises(InputError, match=re.escape(REFUSED[question.call, place])):
-            answer()
+            asked(ask, question, place, frame)
     else:
-        assert answer() == of_one_thread(question)
+        assert asked(ask, question, place, frame) == expected(question)
 
 
 ON_A_GPU = [(question,) for question in QUESTIONS if not question.of_source and "top" not in question.call]
@@ -64,27 +102,22 @@ ON_A_GPU = [(question,) for question in QUESTIONS if not question.of_source and 
 @pytest.mark.parametrize(
     "question", some(ON_A_GPU, lambda question: question.call == "motifs()"), ids=lambda question: question.call
 )
-def test_vertices_in_shards_on_a_gpu(emulated, tmp_path, question):
-    options = {"backend": "cuda", "memory": "2GB", "work_dir": tmp_path}
-    with tuned(least_shards=3):
-        if (question.call, "vertices in shards") in REFUSED:
-            with pytest.raises(InputError, match=re.escape(REFUSED[question.call, "vertices in shards"])):
-                asked(question, options, "dask")
-        else:
-            assert asked(question, options, "dask") == asked(question, PLACES["one thread"], "pandas")
+def test_vertices_in_shards_on_a_gpu(ask, expected, question):
+    place = f"{SHARDED} on a GPU"
+    if (question.call, SHARDED) in REFUSED:
+        with pytest.raises(InputError, match=re.escape(REFUSED[question.call, SHARDED])):
+            asked(ask, question, place, "dask")
+    else:
+        assert asked(ask, question, place, "dask") == expected(question)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("memory", "first"), [(None, 0), ("20MB", 1)])
-def test_vertices_in_shards_on_workers(client, tmp_path, memory, first):
+@pytest.mark.parametrize(("place", "first"), [(f"{SHARDED} on workers", 0), (f"{SHARDED} on workers, `--memory`", 1)])
+def test_vertices_in_shards_on_workers(ask, expected, place, first):
     """Every other question without and with a budget."""
-    options = {"distribute": "always", "client": client, "memory": memory, "work_dir": tmp_path, "backend": "cpu"}
     for question in QUESTIONS[first::2]:
-        if question.of_source or (question.call, "vertices in shards") in REFUSED:
-            continue
-        with tuned(least_shards=3):
-            found = asked(question, options, "pandas")
-        assert found == asked(question, PLACES["one thread"], "pandas"), question.call
+        if not question.of_source and (question.call, SHARDED) not in REFUSED:
+            assert asked(ask, question, place) == expected(question), question.call
 
 
 def test_the_table_has_every_question():

@@ -267,9 +267,9 @@ from dasktc.executors.place import Place
 
 EDGES = [0, 1, 2], [1, 2, 0]
 QUESTIONS = {
-    "count": lambda: dasktc.triangle_count(EDGES, Place(workers=2)),
-    "prepare": lambda: dasktc.prepare(EDGES, Place(workers=2)).close(),
-    "cluster": lambda: dasktc.cluster(2, "cpu").close(),
+    "count": lambda: dasktc.triangle_count(EDGES, Place(workers=1)),
+    "prepare": lambda: dasktc.prepare(EDGES, Place(workers=1)).close(),
+    "cluster": lambda: dasktc.cluster(1, "cpu").close(),
 }
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ both_ways = pytest.mark.parametrize("count", [in_files, on_workers])
 
 OPTIONS = [
     {"partition": "whole", "splits": 3},
-    {"partition": "hash2d", "parts": 3, "splits": 2},
+    {"partition": "hash2d", "parts": 2, "splits": 2},
     {"kernel": "trust", "partition": "hash2d", "parts": 2, "splits": 1},
     {"reorder": "indegree", "splits": 4},
     {"reorder": "none", "kernel": "merge", "splits": 1, "partition": "hash2d", "parts": 5},
@@ -349,7 +349,7 @@ def test_nothing_stays_on_the_cluster(threads, inner, options):
 
 def test_the_process_of_the_client_keeps_no_rows_of_a_count_that_has_ended():
     """Nor does a scheduler in it, apart from the logs of messages and profiles that Dask keeps of any tasks."""
-    rows, counts = np.array(random_edges(2_000, 20_000, 3)), 20
+    rows, counts = np.array(random_edges(2_000, 20_000, 3)), 10
     settings = {"distributed.admin.low-level-log-length": 8, "distributed.worker.profile.enabled": False}
     with (
         dask.config.set(settings),
@@ -359,7 +359,7 @@ def test_the_process_of_the_client_keeps_no_rows_of_a_count_that_has_ended():
         sizes = []
         tracemalloc.start()
         try:
-            for number in (10, counts):
+            for number in (5, counts):
                 for _ in range(number):
                     dasktc.triangle_count(rows, inner, run=RunOptions(distribute="never"))
                 until(lambda: not found.scheduler.tasks)

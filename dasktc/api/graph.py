@@ -1464,8 +1464,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or there is
-            not enough memory for a block and its copy.
+            The scheme puts an edge into several blocks; the order is not `degree`; the graph has weights, directions or
+            columns; or there is not enough memory for a block and its copy.
 
         Examples
         --------

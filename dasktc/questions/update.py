@@ -7,27 +7,27 @@ that lose their last edge leave the graph: the vertices with the largest ids tak
 Only the neighbourhoods of changed edges are needed for the differences. A lost or gained triangle is attributed to the
 first of its changed edges, in ascending order; for each changed edge the shorter neighbourhood of its two ends is
 looked up in the other. One pass over the columns of each block collects these neighbourhoods, and another writes the
-new block; only the batch and the neighbourhoods are sorted. Edges and Σ in(v)·out(v) of the new graph follow from the
-changed degrees; its blocks, and every count of it, are checked against them.
+new block; only the batch and the neighbourhoods are sorted. Ids, order and degrees of vertices are changed shard by
+shard (`questions.update_vertices`). Edges and Σ in(v)·out(v) of the new graph follow from the changed degrees; its
+blocks, and every count of it, are checked against them.
 """
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from dasktc.answers.frames import column
-from dasktc.backends import get_backend, lazy_backend
+from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.backends.vertex_maps import VertexMap, check_size
+from dasktc.backends.vertex_maps import check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import for_backend
@@ -36,15 +36,21 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.planes import Handles, Oriented, choose
-from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Prepared, half_weight_of, plan_again
 from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
-from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
-from dasktc.pipeline.stages.orient import inverse, wedges_of
 from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
+from dasktc.questions.update_vertices import (
+    Entries,
+    Revision,
+    VertexEdit,
+    Vertices,
+    ascending,
+    concatenated,
+    renumbered,
+)
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, option, plural
 
@@ -60,7 +66,7 @@ SHIFT = 31
 
 
 VERTEX_BYTES = 60
-"""Bytes for each vertex of the graph while its ids, order and degrees are changed."""
+"""Bytes for each vertex of a shard while its ids, order and degrees are changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,43 +95,75 @@ class Change(Generic[GraphLike]):
         return f"Change(triangles={self.triangles:+}, added={self.added}, removed={self.removed})"
 
 
+class _Rows(NamedTuple):
+    """The rows of a batch.
+
+    Attributes
+    ----------
+    ids : array of int64, or Arrow array
+        The caller's ids that occur, ascending.
+    remove, add : array of int64, shape (2, any)
+        Positions of both ends among these.
+    """
+
+    ids: Any
+    remove: Array
+    add: Array
+
+
 class _Batch(NamedTuple):
     """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices after the last.
 
     Attributes
     ----------
     add, remove : array of int64
+    ids, dense : array of int64
+        Vertices of the old graph that occur: their ids in the blocks, ascending, and the dense id of each.
     new : ids of new vertices, ascending
+    places : array of int64
+        The dense id before which each of these is inserted.
     repeated : int
         Number of added rows that repeat another one.
     """
 
     add: Array
     remove: Array
+    ids: Array
+    dense: Array
     new: Any
+    places: Array
     repeated: int
 
 
+class _Holes(NamedTuple):
+    """The vertices that lose their last edge.
+
+    Attributes
+    ----------
+    head : int
+        Number of old vertices that keep an edge.
+    ids, dense : array of int64
+        Ids in the old blocks, ascending, and the dense id of each.
+    """
+
+    head: int
+    ids: Array
+    dense: Array
+
+
 class _Edit(NamedTuple):
-    """The changes of the blocks.
+    """The changes of the blocks, and of the vertices.
 
     Attributes
     ----------
     delete, insert : array of int64
         Ascending keys over the ids of the old blocks, and of the new blocks.
-    order : array
-        The dense id of each id of the new blocks.
-    out_degree, in_degree : array
-        Degrees by the ids of the new blocks.
-    names : VertexMap
+    vertices : VertexEdit
     """
 
     delete: Array
     insert: Array
-    order: Array
-    out_degree: Array
-    in_degree: Array
-    names: VertexMap
+    vertices: VertexEdit
 
 
 def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingContext]:
@@ -133,8 +171,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     _refuse(graph)
     executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
     parts, backend, chunk = graph.plan.parts, graph.options.chosen_backend, graph.tuning.update_chunk
-    submit, vertex_map, labels = partial(executor.submit, "update"), prepared.vertices, prepared.source.labels
-    vectors = [vector.whole for vector in (prepared.graph.order, prepared.graph.out_degree, prepared.graph.in_degree)]
+    submit, labels = partial(executor.submit, "update"), prepared.source.labels
     if labels is None:
         sources = [_open_rows(rows, ids) for rows in (remove, add)]
     else:
@@ -149,21 +186,29 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     host = choose(for_backend(executor, "cpu"), graph.options)
     removals, additions = map(host.read, sources)
     # Reduce the batch to the edges that change.
-    batch = submit(_numbered, removals.frames.take(), additions.frames.take(), vertex_map, vectors[0], ids)
+    vertices = Vertices.of(graph)
+    rows_of_batch = submit(_rows_of_batch, removals.frames.take(), additions.frames.take(), ids)
+    dense = vertices.dense_ids(submit(attrgetter("ids"), rows_of_batch))
+    block_ids = vertices.block_ids(submit(_known_ids, list(dense)))
+    batch = submit(_numbered, rows_of_batch, dense, block_ids, vertices.size, ids)
     present_keys = [submit(_present_keys, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_effective, batch, present_keys)
     # Collect the neighbourhoods for the differences, and the rows whose ids change.
     incident = [submit(_incident_keys, block, batch, backend, chunk) for block in graph.blocks.values()]
-    first = submit(_first_moved, batch, *vectors[1:])
-    tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
-    edit = submit(_make_edit, batch, first, tails, *vectors, vertex_map, ids)
-    (difference,) = executor.gather([submit(_differences, batch, incident, vectors[0], vertex_map, ids, chunk)])
-    (size,) = executor.gather([submit(_sizes, edit, parts)])
-    triangles, vertices, counts = difference
-    revision = _prepared(graph, edit, size, counts)
+    difference = submit(_differences, batch, incident, chunk)
+    batch_ids = submit(attrgetter("ids"), batch)
+    degrees = [vertices.entries(vector, batch_ids) for vector in (vertices.out_degree, vertices.in_degree)]
+    holes = submit(_holes, batch, *degrees, vertices.size)
+    tails = [submit(_rows_from, block, holes, backend) for block in graph.blocks.values()]
+    mover_ids = vertices.entries(vertices.order, submit(_movers, holes, vertices.size))
+    edit = submit(_make_edit, batch, holes, tails, mover_ids, vertices.size)
+    triangles, changes, counts = _change_of_vertices(vertices, batch, difference)
+    ((head, size, growth),) = executor.gather([submit(_sizes, edit, parts)])
+    new_vertices = vertices.revised(submit(attrgetter("vertices"), edit), head, size)
+    revision = _prepared(graph, new_vertices, growth, counts)
     revision = replace(revision, source=replace(revision.source, labels=labels))
     if labels is not None:
-        labels.name_index(vertices)
+        labels.name_index(changes)
     # Write the new blocks.
     layout, edges = _layout(revision), revision.partition.sizes.edges
     make = graph.answers.submit_replicated if graph.plan.scheme.replicated else executor.submit
@@ -172,9 +217,9 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         for place, block in graph.blocks.items()
     }
     executor.wait(blocks.values())
-    loops, rows = additions.loops, size.edges + additions.loops + counts.repeated
+    loops, rows = additions.loops, new_vertices.edges + additions.loops + counts.repeated
     new_graph = replace(graph, prepared=replace(revision, rows=rows, loops=loops), blocks=blocks)
-    return Change(triangles, vertices, counts.added, counts.removed, new_graph)
+    return Change(triangles, changes, counts.added, counts.removed, new_graph)
 
 
 def _refuse(graph: CountingContext) -> None:
@@ -189,11 +234,6 @@ def _refuse(graph: CountingContext) -> None:
             f"{option('reorder', reorder)} does not keep the order of degrees, in which edges are directed: updates of "
             f"it are not built; prepare with {advice(reorder='degree')}"
         )
-    if plan.shards > 1:
-        raise InputError(
-            f"{plan.numbering}: an update makes vectors of all vertices in one call, "
-            f"{format_size(VERTEX_BYTES * plan.vertices)}; prepare with a larger {advice('memory')}"
-        )
     if graph.prepared.attributes is not None:
         raise InputError(
             "the graph was prepared with weights or directions, which an update lacks for new edges: prepare the "
@@ -205,7 +245,8 @@ def _refuse(graph: CountingContext) -> None:
             "updated source"
         )
     memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
-    if memory is not None and (nbytes := 3 * largest + VERTEX_BYTES * plan.vertices) > memory:
+    vertices = max(end - first for first, end in pairwise(graph.prepared.graph.order.starts))
+    if memory is not None and (nbytes := 3 * largest + VERTEX_BYTES * vertices) > memory:
         raise InputError(
             f"an update needs {format_size(nbytes)} at n = {plan.parts}, more than the {format_size(memory)} of one "
             f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
@@ -232,26 +273,44 @@ def _open_rows(rows: Any, ids: Ids) -> Source:
     return source
 
 
-def _numbered(removals: list[Any], additions: list[Any], vertex_map: VertexMap, order: Array, ids: Ids) -> _Batch:
+def _rows_of_batch(removals: list[Any], additions: list[Any], ids: Ids) -> _Rows:
+    ends = [*_ends(removals, ids), *_ends(additions, ids)]
+    distinct_ids = _distinct_ids(ends, ids)
+    places = [places_among(distinct_ids, end) for end in ends]
+    return _Rows(distinct_ids, np.stack(places[:2]), np.stack(places[2:]))
+
+
+def _known_ids(parts: list[Array]) -> Array:
+    """The dense ids of the ids that the graph has, ascending."""
+    dense = np.concatenate(parts)
+    return dense[dense >= 0]
+
+
+def _numbered(rows: _Rows, dense_parts: list[Array], block_ids: list[list[Array]], old_count: int, ids: Ids) -> _Batch:
     """Make the keys of a batch, without edges to remove at vertices that the graph does not have."""
-    order = on_host(order)
-    names, rank = vertex_map.external(np.arange(len(order))), inverse(order, get_backend("cpu")).astype("int64")
-    if not len(order):
-        rank = np.zeros(1, "int64")  # for ids that are not found
-    u, v = (places_among(names, end) for end in _ends(removals, ids))
+    dense = np.concatenate(dense_parts)
+    is_known = dense >= 0
+    known_ids = np.empty(int(is_known.sum()), "int64")
+    for places, shard_ids in block_ids:
+        known_ids[places] = shard_ids
+    number = np.full(len(dense), -1, "int64")
+    number[is_known] = known_ids
+    u, v = number.take(rows.remove)
     mask = (u >= 0) & (v >= 0)
-    remove = np.unique(_key(rank.take(u[mask]), rank.take(v[mask])))
+    remove = np.unique(_key(u[mask], v[mask]))
     # Vertices that the graph does not have get the next ids after its last.
-    ends = [(end, places_among(names, end)) for end in _ends(additions, ids)]
-    new_ids = _distinct_ids([_select(end, place < 0, ids) for end, place in ends], ids)
-    keys = _key(
-        *(
-            np.where(place >= 0, rank.take(np.maximum(place, 0)), len(order) + places_among(new_ids, end))
-            for end, place in ends
-        )
-    )
+    is_new = np.zeros(len(dense), bool)
+    is_new[rows.add] = True
+    is_new &= ~is_known
+    new_count = int(is_new.sum())
+    check_size(old_count + new_count)
+    number[is_new] = np.arange(old_count, old_count + new_count)
+    keys = _key(*number.take(rows.add))
     add = np.unique(keys)
-    return _Batch(add, remove, new_ids, len(keys) - len(add))
+    positions = known_ids.argsort()
+    old_ids, old_dense = known_ids.take(positions), dense[is_known].take(positions)
+    new_ids = _select(rows.ids, is_new, ids)
+    return _Batch(add, remove, old_ids, old_dense, new_ids, ~dense[is_new], len(keys) - len(add))
 
 
 def _key(a: Array, b: Array) -> Array:
@@ -368,29 +427,60 @@ class _Counts(NamedTuple):
     repeated: int
 
 
-def _differences(
-    batch: _Batch, incident: list[Array], order: Array, vertex_map: VertexMap, ids: Ids, chunk: int
-) -> tuple[int, pd.Series[int], _Counts]:
-    """Count the change of the triangles of the graph and of each vertex."""
-    import pandas as pd
+class _Difference(NamedTuple):
+    """The change of the triangles: of the graph, and of each vertex where it is not zero, by ascending id."""
 
+    triangles: int
+    vertices: Entries
+    counts: _Counts
+
+
+def _differences(batch: _Batch, incident: list[Array], chunk: int) -> _Difference:
+    """Count the change of the triangles of the graph and of each vertex."""
     old_edges = np.unique(np.concatenate(incident))
     new_edges = np.union1d(np.setdiff1d(old_edges, batch.remove), batch.add)
-    changes = np.zeros(len(order) + len(batch.new), "int64")
+    vertices = np.unique(np.concatenate([*unpack(old_edges, SHIFT), *unpack(batch.add, SHIFT)]))
+    changes = Entries(vertices, np.zeros(len(vertices), "int64"))
     gain = _count_closed(new_edges, batch.add, changes, chunk)
-    np.negative(changes, out=changes)
+    np.negative(changes.values, out=changes.values)
     loss = _count_closed(old_edges, batch.remove, changes, chunk)
-    np.negative(changes, out=changes)
-    changed_vertices = np.flatnonzero(changes)
-    old_vertices = changed_vertices[changed_vertices < len(order)]
-    names = (
-        vertex_map.external(on_host(order).take(old_vertices)),
-        batch.new.take(changed_vertices[len(old_vertices) :] - len(order)),
-    )
-    all_ids, permutation = _sorted_ids(names, ids)
-    series = pd.DataFrame({"vertex": column(all_ids), "triangles": changes[changed_vertices][permutation]})
+    np.negative(changes.values, out=changes.values)
+    places = np.flatnonzero(changes.values)
+    nonzero_changes = Entries(vertices.take(places), changes.values.take(places))
     counts = _Counts(len(batch.add), len(batch.remove), batch.repeated)
-    return gain - loss, series.set_index("vertex")["triangles"], counts
+    return _Difference(gain - loss, nonzero_changes, counts)
+
+
+def _change_of_vertices(vertices: Vertices, batch: Any, difference: Any) -> tuple[int, pd.Series[int], _Counts]:
+    """The change of the triangles, with that of each vertex by the caller's id."""
+    submit = partial(vertices.executor.submit, "update")
+    dense = vertices.entries(vertices.order, submit(_vertices_before, difference, vertices.size))
+    (sorted_dense,), (places,) = vertices.executor.transpose("update", [submit(ascending, dense)], 2)
+    names = vertices.entries(vertices.names, sorted_dense)
+    (result,) = vertices.executor.gather(
+        [submit(_series, difference, batch, places, names, vertices.size, vertices.ids)]
+    )
+    triangles, series, counts = result
+    return triangles, series, counts
+
+
+def _vertices_before(difference: _Difference, old_count: int) -> Array:
+    vertices = difference.vertices.ids
+    return vertices[vertices < old_count]
+
+
+def _series(
+    difference: _Difference, batch: _Batch, places: Array, names: list[Any], old_count: int, ids: Ids
+) -> tuple[int, pd.Series[int], _Counts]:
+    import pandas as pd
+
+    changed_vertices, changes = difference.vertices
+    old_changes, new_changes = np.split(changes, [len(places)])
+    new_names = batch.new.take(changed_vertices[len(places) :] - old_count)
+    all_ids, permutation = _sorted_ids((concatenated(names), new_names), ids)
+    values = np.concatenate([old_changes.take(places), new_changes]).take(permutation)
+    series = pd.DataFrame({"vertex": column(all_ids), "triangles": values}).set_index("vertex")["triangles"]
+    return difference.triangles, series, difference.counts
 
 
 def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
@@ -407,7 +497,7 @@ def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
     return all_ids.take(permutation), permutation
 
 
-def _count_closed(edges: Array, changed_edges: Array, sums: Array, chunk: int) -> int:
+def _count_closed(edges: Array, changed_edges: Array, sums: Entries, chunk: int) -> int:
     """Count the triangles with a changed edge, and add them up by vertex.
 
     Parameters
@@ -416,8 +506,8 @@ def _count_closed(edges: Array, changed_edges: Array, sums: Array, chunk: int) -
         Ascending keys, which include all edges of both ends of each changed edge.
     changed_edges : array of int64
         Ascending keys, some of the edges.
-    sums : array of int64
-        Added to.
+    sums : Entries
+        Of the vertices of these edges; added to.
     chunk : int
         Pairs of neighbours that are processed at a time.
     """
@@ -443,7 +533,7 @@ def _count_closed(edges: Array, changed_edges: Array, sums: Array, chunk: int) -
             _position(changed_edges, _key(b, third)) > number
         )
         for ends in (a, b, third):
-            np.add.at(sums, ends[is_first], 1)
+            np.add.at(sums.values, sums.ids.searchsorted(ends[is_first]), 1)
         triangles += int(is_first.sum())
     return triangles
 
@@ -483,141 +573,113 @@ def _layout(prepared: Prepared) -> Layout:
     return cast(GridPartition, prepared.partition).layout  # vertices are assigned by remainder
 
 
-def _first_moved(batch: _Batch, out_degree: Array, in_degree: Array) -> tuple[int, Array]:
-    """Return the number of old vertices that keep an edge, and the ids of the others."""
-    degree = on_host(out_degree).astype("int64") + on_host(in_degree)
+def _holes(batch: _Batch, outward: list[Array], inward: list[Array], old_count: int) -> _Holes:
+    """Find the vertices that lose their last edge, from the old degrees of those that occur in the batch."""
+    degree = np.concatenate(outward).astype("int64") + np.concatenate(inward)
     for keys, sign in ((batch.add, 1), (batch.remove, -1)):
         for ends in unpack(keys, SHIFT):
-            np.add.at(degree, ends[ends < len(degree)], sign)
-    holes = np.flatnonzero(degree == 0)
-    return len(degree) - len(holes), holes
+            np.add.at(degree, batch.ids.searchsorted(ends[ends < old_count]), sign)
+    mask = degree == 0
+    return _Holes(old_count - int(mask.sum()), batch.ids[mask], batch.dense[mask])
 
 
-def _rows_from(block: OrientedCSR, first: tuple[int, Array], backend: str) -> Array:
+def _movers(holes: _Holes, old_count: int) -> Array:
+    """The vertices with the largest ids, which take over the ids of those that leave."""
+    return np.setdiff1d(np.arange(holes.head, old_count), holes.ids)
+
+
+def _rows_from(block: OrientedCSR, holes: _Holes, backend: str) -> Array:
     """Return the keys of a block's edges from the first id that may move."""
-    row = max(0, -(-(first[0] - block.row_first) // block.stride))
+    row = max(0, -(-(holes.head - block.row_first) // block.stride))
     xp = get_backend(backend).array
     start = int(block.offsets[min(row, block.rows)])
     return _keys_at(block, xp.arange(start, block.edges, dtype="int64"))
 
 
-def _make_edit(
-    batch: _Batch,
-    first: tuple[int, Array],
-    tails: list[Array],
-    order: Array,
-    out_degree: Array,
-    in_degree: Array,
-    vertex_map: VertexMap,
-    ids: Ids,
-) -> _Edit:
-    """Compute the ids and degrees of the new graph, and the changes of its blocks."""
-    (head, holes), old_count, new_count = first, len(order), len(batch.new)
-    source = np.concatenate([np.arange(head), old_count + np.arange(new_count)])  # the old id of each new id
-    movers = np.setdiff1d(np.arange(head, old_count), holes)
-    source[holes[holes < head]] = movers
-    place = np.full(old_count + new_count, -1, "int64")
-    place[source] = np.arange(head + new_count)
+def _make_edit(batch: _Batch, holes: _Holes, tails: list[Array], mover_ids: list[Array], old_count: int) -> _Edit:
+    """Compute the changes of the blocks and of the vertices."""
+    head, new_count, movers = holes.head, len(batch.new), _movers(holes, old_count)
+    free_ids = holes.ids[holes.ids < head]
+
+    def new_ids(ends: Array) -> Array:
+        ids = np.where(ends < old_count, ends, ends - old_count + head)
+        mask = (ends >= head) & (ends < old_count)
+        ids[mask] = free_ids.take(movers.searchsorted(ends[mask]))
+        return ids
+
     tail = np.concatenate(tails)
     new_tail = np.union1d(np.setdiff1d(tail, batch.remove), batch.add)
-    insert = np.unique(_key(*(place.take(end) for end in unpack(new_tail, SHIFT))))
+    insert = np.unique(_key(*map(new_ids, unpack(new_tail, SHIFT))))
     delete = np.union1d(tail, batch.remove)
-    degrees = []
-    for end, degree in enumerate((out_degree, in_degree)):
-        counts = np.zeros(head + new_count, "int64")
-        counts[:head] = on_host(degree)[:head]
-        ends = unpack(delete, SHIFT)[end]
-        np.subtract.at(counts, ends[ends < head], 1)
-        np.add.at(counts, unpack(insert, SHIFT)[end], 1)
-        degrees.append(counts)
-    dense, names = _rename(on_host(order).astype("int64"), holes, batch.new, vertex_map, ids)
-    return _Edit(delete, insert, dense.take(source), degrees[0], degrees[1], names)
+    removed, places = np.sort(holes.dense), batch.places
+    new_dense = places - removed.searchsorted(places) + np.arange(new_count)
+    order = Entries(
+        np.concatenate([free_ids, np.arange(head, head + new_count)]),
+        np.concatenate([renumbered(np.concatenate(mover_ids), removed, places), new_dense]),
+    )
+    out_degree, in_degree = (_degree_changes(delete, insert, head, end) for end in (0, 1))
+    return _Edit(delete, insert, VertexEdit(head, out_degree, in_degree, order, removed, batch.new, places))
 
 
-def _rename(order: Array, holes: Array, new_ids: Any, vertex_map: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
-    """Return the new dense id of each old id and each new vertex, and the map of the caller's ids."""
-    names = vertex_map.external(np.arange(len(order)))
-    mask = np.ones(len(order), bool)
-    mask[order.take(holes)] = False
-    names = _select(names, mask, ids)
-    if ids == "int":
-        insertions = names.searchsorted(new_ids)
-    else:
-        places = range(len(names))
-        bisections = (bisect_left(places, name.as_py(), key=lambda place: names[place].as_py()) for name in new_ids)
-        insertions = np.fromiter(bisections, "int64", len(new_ids))
-    new_places = insertions + np.arange(len(new_ids))  # positions of new ids among all
-    old_places = np.arange(len(names)) + insertions.searchsorted(np.arange(len(names)), side="right")
-    dense = np.full(len(order), -1, "int64")
-    dense[mask] = old_places
-    sources = np.empty(len(names) + len(new_ids), "int64")
-    sources[old_places], sources[new_places] = np.arange(len(names)), len(names) + np.arange(len(new_ids))
-    if ids == "int":
-        new_map: VertexMap = SortedMap(np.concatenate([names, new_ids]).take(sources), lazy_backend("cpu"))
-    else:
-        import pyarrow as pa
-
-        new_map = TextMap(
-            pa.concat_arrays([pa.array(name, pa.large_string()) for name in (names, new_ids)]).take(sources),
-            lazy_backend("cpu"),
-        )
-    return np.concatenate([dense.take(order), new_places]), new_map
+def _degree_changes(delete: Array, insert: Array, head: int, end: int) -> Entries:
+    """Differences of the degrees of one end of the edges; vertices from `head` on begin anew."""
+    old, new = (unpack(keys, SHIFT)[end] for keys in (delete, insert))
+    old = old[old < head]
+    ids, places = np.unique(np.concatenate([old, new]), return_inverse=True)
+    changes = np.zeros(len(ids), "int64")
+    np.subtract.at(changes, places[: len(old)], 1)
+    np.add.at(changes, places[len(old) :], 1)
+    return Entries(ids, changes)
 
 
-class _Size(NamedTuple):
-    """Sizes for the plan of the new graph: vertices, Σ in(v)·out(v), edges, and the growth of each block."""
-
-    vertices: int
-    wedges: int
-    edges: int
-    more: Array
-
-
-def _sizes(edit: _Edit, parts: int) -> _Size:
+def _sizes(edit: _Edit, parts: int) -> tuple[int, int, Array]:
+    """Return the number of old vertices that keep an edge, that of the new graph's, and the growth of each block."""
     growth = np.zeros((parts, parts), "int64")
     for keys, sign in ((edit.delete, -1), (edit.insert, 1)):
         high, low = unpack(keys, SHIFT)
         np.add.at(growth, (high % parts, low % parts), sign)
-    edges = int(edit.out_degree.sum())
-    return _Size(len(edit.order), wedges_of(edit.in_degree, edit.out_degree), edges, growth)
+    head = edit.vertices.head
+    return head, head + len(edit.vertices.new), growth
 
 
-def _vector(edit: _Edit, name: str, backend: str) -> Array:
-    return get_backend(backend).array.asarray(getattr(edit, name).astype("int32"))
-
-
-def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -> Prepared:
+def _prepared(graph: CountingContext, new_vertices: Revision, growth: Array, counts: _Counts) -> Prepared:
     """Make the facts that the pipeline would have of the new graph."""
-    executor, prepared, plan, backend = graph.executor, graph.prepared, graph.plan, graph.options.chosen_backend
-    check_size(size.vertices)
-    block_edges = int((prepared.sizes.edges + size.more).sum())
-    if not size.edges == block_edges == plan.edges + counts.added - counts.removed:
+    prepared, plan, vertices = graph.prepared, graph.plan, new_vertices.order.size
+    block_edges = int((prepared.sizes.edges + growth).sum())
+    if not new_vertices.edges == block_edges == plan.edges + counts.added - counts.removed:
         raise CountError(
-            f"the new degrees are those of {plural(size.edges, 'edge')}, the new blocks have {block_edges:,}, but "
-            f"{plan.edges:,} + {counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; report "
-            "this with `dasktc info`"
+            f"the new degrees are those of {plural(new_vertices.edges, 'edge')}, the new blocks have {block_edges:,}, "
+            f"but {plan.edges:,} + {counts.added:,} - {counts.removed:,} are expected: edges were lost or repeated; "
+            "report this with `dasktc info`"
         )
-    layout, shift = _layout(prepared), shift_of(size.vertices)
-    axis = Axis(size.vertices, layout.rows.parts)
-    layout = Layout(axis, (axis,), Shape(size.vertices, shift, layout.graph.ordered))
-    partition = GridPartition(layout, Sizes(prepared.sizes.edges + size.more, *layout.sizes), size.wedges)
-    starts = (0, size.vertices)
-    order, out_degree, in_degree = (
-        Sharded(starts, [executor.submit("update", _vector, edit, name, backend)])
-        for name in ("order", "out_degree", "in_degree")
+    layout, shift = _layout(prepared), shift_of(vertices)
+    axis = Axis(vertices, layout.rows.parts)
+    layout = Layout(axis, (axis,), Shape(vertices, shift, layout.graph.ordered))
+    base_plan = replace(  # keeps the grid
+        plan,
+        vertices=max(vertices, plan.parts),
+        edges=new_vertices.edges,
+        shards=len(new_vertices.order.parts),
+        numbering=new_vertices.numbering,
     )
-    base_plan = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # keeps the grid
     revision = replace(
         prepared,
-        graph=Oriented(Handles(), order, out_degree, in_degree, size.wedges, size.edges),
-        partition=partition,
+        graph=Oriented(
+            Handles(),
+            new_vertices.order,
+            new_vertices.out_degree,
+            new_vertices.in_degree,
+            new_vertices.wedges,
+            new_vertices.edges,
+        ),
+        partition=GridPartition(layout, Sizes(prepared.sizes.edges + growth, *layout.sizes), new_vertices.wedges),
         plan=base_plan,
-        numbered=executor.submit("update", attrgetter("names"), edit),
+        numbered=new_vertices.names,
         source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
     )
-    revision = replace(revision, half_weight=half_weight_of(executor, revision.graph))
-    new_plan = plan_again(executor, revision, graph.options)
-    return replace(revision, plan=replace(new_plan, vertices=size.vertices, choice=plan.choice))
+    revision = replace(revision, half_weight=half_weight_of(graph.executor, revision.graph))
+    new_plan = plan_again(graph.executor, revision, graph.options)
+    return replace(revision, plan=replace(new_plan, vertices=vertices, choice=plan.choice))
 
 
 def _rebuild(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import generate
 from dasktc.api.graph import Graph, OwnedCluster
-from dasktc.backends import GraphBounds, TaskSize
+from dasktc.backends import GraphBounds, TaskSize, vertex_maps
 from dasktc.errors import CountError, InputError
 from dasktc.planning.schemes import BY_REMAINDER
 from dasktc.questions import update as updates
@@ -96,20 +96,38 @@ BATCHES = oracle.multigraphs(10, 40).flatmap(
 
 
 @pytest.mark.parametrize("options", some(PLANS, lambda options: options == PLANS[2]), ids=str)
-@given(batch=BATCHES)
-def test_two_updates_in_a_row(options, batch):
+@given(batch=BATCHES, shards=st.integers(1, 4))
+def test_two_updates_in_a_row(options, batch, shards):
     edges, *lists = batch
-    with dasktc.prepare(frame(edges), **keywords(**HERE, **options)) as graph:
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges), **keywords(**HERE, **options))
+    with graph:
         once = check(graph, edges, *lists[:2])
         check(once, [tuple(edge) for edge in changed(edges, *lists[:2])], *lists[2:])
         assert int(graph.triangle_count()) == oracle.triangles(edges)
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
 
 
-@given(edges=oracle.text_multigraphs(8, 30), add=oracle.text_multigraphs(8, 20), share=st.integers(1, 4))
-def test_text_ids(edges, add, share):
-    with dasktc.prepare(frame(edges, "str"), ids="text", **keywords(**HERE)) as graph:
+@given(
+    edges=oracle.text_multigraphs(8, 30),
+    add=oracle.text_multigraphs(8, 20),
+    share=st.integers(1, 4),
+    shards=st.integers(1, 3),
+)
+def test_text_ids(edges, add, share, shards):
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges, "str"), ids="text", **keywords(**HERE))
+    with graph:
         check(graph, edges, [*add, *edges[:2]], edges[::share], "str")
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_ids_of_64_bits(shards):
+    edges = [(u << 55, -(v << 54)) for u, v in oracle.complete(7)]
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges), **keywords(**HERE))
+    low, high = np.iinfo("int64").min, np.iinfo("int64").max
+    check(graph, edges, [(low, high), (low, 1 << 55), (high, 1 << 55), (3, 4)], edges[::4])
 
 
 def test_differences_of_text_ids_are_in_ascending_order():
@@ -136,10 +154,12 @@ def test_nothing_changes(rows):
     assert int(change.graph.triangle_count()) == 10
 
 
-def test_everything_goes_and_comes_back():
+@pytest.mark.parametrize("shards", [1, 3])
+def test_everything_goes_and_comes_back(shards):
     edges = frame(oracle.complete(6))
     for options in PLANS:
-        graph = dasktc.prepare(edges, **keywords(**HERE, **options))
+        with tuned(least_shards=shards):
+            graph = dasktc.prepare(edges, **keywords(**HERE, **options))
         nothing = graph.update(remove=edges)
         assert (nothing.triangles, nothing.graph.vertices, nothing.graph.edges) == (-20, 0, 0)
         assert int(nothing.graph.triangle_count()) == 0
@@ -185,12 +205,67 @@ def test_a_plugins_scheme_that_assigns_vertices_otherwise_is_refused(monkeypatch
         graph.update(add=frame([(0, 9)]))
 
 
-def test_vertices_in_shards_are_refused():
-    with tuned(least_shards=2):
-        graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
-    assert graph.plan.shards == 2
-    with pytest.raises(InputError, match=r"vectors of all vertices in one call, 300 B; prepare with a larger memory="):
+def in_shards(count, edges, ids="int64", **options):
+    kind = "text" if ids == "str" else "int"
+    with tuned(least_shards=count):
+        return dasktc.prepare(frame(edges, ids), ids=kind, **keywords(**HERE | options))
+
+
+def sizes_of_shards(graph):
+    prepared = graph._context.prepared
+    return [np.diff(vector.starts) for vector in (prepared.vertices, prepared.graph.order, prepared.graph.in_degree)]
+
+
+@pytest.mark.parametrize("ids", ["int64", "str"])
+def test_shards_stay_even_while_a_graph_grows(ids):
+    """New ids are all above the old ones, and new vertices have the last ids in the blocks."""
+    edges = [(100, 101), (101, 102), (100, 102), (102, 103), (103, 104), (104, 105)]
+    if ids == "str":
+        edges = [(str(u), str(v)) for u, v in edges]
+    graph, name = in_shards(3, edges, ids), str if ids == "str" else int
+    for first in range(105, 165, 10):
+        new = [(name(v), name(v + 1)) for v in range(first, first + 10)] + [(name(first), name(first + 2))]
+        graph = check(graph, edges, new, edges[:1], ids)
+        edges = [tuple(edge) for edge in changed(edges, new, edges[:1])]
+        for sizes in sizes_of_shards(graph):
+            assert len(sizes) == graph.plan.shards == 3
+            assert sizes.max() <= 2 * sizes.mean()
+
+
+def test_more_vertices_take_more_shards():
+    edges = oracle.complete(6)
+    graph = in_shards(2, edges)
+    with tuned(least_shards=5):
+        after = graph.update(add=frame([(0, v) for v in range(20, 34)])).graph
+    assert (graph.plan.shards, after.plan.shards) == (2, 5)
+    assert after.plan.numbering == "vertices in 5 shards"
+    assert all(sizes.tolist() == [4] * 5 for sizes in sizes_of_shards(after))
+    assert after.triangles().to_dict() == {v: 10 if v < 6 else 0 for v in (*range(6), *range(20, 34))}
+
+
+def test_vertices_beyond_all_shards_are_refused(tmp_path):
+    graph = in_shards(2, oracle.complete(6), memory="16MB", work_dir=tmp_path)
+    with (
+        graph,
+        tuned(least_shards=513),
+        pytest.raises(InputError, match="512 shards of them do not fit either; give memory="),
+    ):
         graph.update(add=frame([(0, 9)]))
+
+
+def test_a_vertex_of_each_shard_leaves():
+    edges = [*oracle.complete(9), *((v, v + 10) for v in range(9))]
+    check(in_shards(4, edges), edges, [], edges[-9::2])
+
+
+def test_an_update_in_shards_is_saved(tmp_path):
+    edges = oracle.wheel(12)
+    with in_shards(3, edges, partition="hash2d", parts=2) as graph:
+        after = graph.update(add=frame([(50, 3), (50, 4)]), remove=frame(edges[:3])).graph
+        after.save(tmp_path / "graph")
+        opened = dasktc.open_graph(tmp_path / "graph")
+        assert opened.triangles().to_dict() == after.triangles().to_dict()
+        assert int(opened.triangle_count(verify=1.0)) == int(after.triangle_count())
 
 
 @pytest.mark.parametrize("options", [{"weight": "w"}, {"directed": True}], ids=["weights", "directions"])
@@ -230,8 +305,8 @@ def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, nam
     graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._differences
 
     def differences(*given):
-        triangles, vertices, counts = whole(*given)
-        return triangles, vertices, counts._replace(**{name: getattr(counts, name) + 1})
+        difference = whole(*given)
+        return difference._replace(counts=difference.counts._replace(**{name: getattr(difference.counts, name) + 1}))
 
     monkeypatch.setattr(updates, "_differences", differences)
     with pytest.raises(CountError, match="are expected: edges were lost or repeated"):
@@ -239,10 +314,10 @@ def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, nam
 
 
 def test_more_vertices_than_ids_of_32_bits_are_refused(monkeypatch):
-    graph, sizes = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._sizes
-    refused = {"vertices": 1 << 31, "edges": 0}  # the edges by the next check, else so many vertices would be made
-    monkeypatch.setattr(updates, "_sizes", lambda *args: sizes(*args)._replace(**refused))
-    with pytest.raises(InputError, match="2,147,483,648 vertices"):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE))
+    monkeypatch.setattr(vertex_maps, "MAX_VERTICES", 6)
+    assert graph.update(add=frame([(0, 9)])).graph.vertices == 6
+    with pytest.raises(InputError, match="the graph has 7 vertices, 6 at most"):
         graph.update(add=frame([(0, 9), (0, 10)]))
 
 
@@ -311,10 +386,12 @@ def test_an_update_beyond_memory_is_refused_and_half_the_blocks_fit(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("options", PLANS[::2], ids=str)
-def test_on_workers(client, options):
+def test_on_workers(client, options, shards):
     edges = oracle.wheel(40)
-    graph = dasktc.prepare(frame(edges), client, backend="cpu", **keywords(**options))
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges), client, backend="cpu", **keywords(**options, distribute="always"))
     add, remove = [(3, 5), (50, 3), (50, 4), (50, 60)], [(0, 7), (1, 2), (0, 1)]
     change, after = graph.update(add=frame(add), remove=frame(remove)), changed(edges, add, remove)
     known = oracle.triangles(map(tuple, after))
@@ -338,8 +415,10 @@ def test_a_larger_graph():
     pd.testing.assert_series_equal(change.vertices, more[more != 0])
 
 
-def test_within_memory(tmp_path):
-    graph = dasktc.prepare(generate.kronecker(10), memory="16MiB", **keywords(**HERE, work_dir=tmp_path))
+@pytest.mark.parametrize("shards", [1, 5])
+def test_within_memory(tmp_path, shards):
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(generate.kronecker(10), memory="16MiB", **keywords(**HERE, work_dir=tmp_path))
     add = pd.DataFrame(np.random.default_rng(2).integers(0, 1500, (300, 2)), columns=["src", "dst"])
     change = graph.update(add=add)
     expected = int(graph.triangle_count()) + change.triangles

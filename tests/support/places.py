@@ -109,7 +109,6 @@ QUESTIONS = [
 ]
 ON_CPU = "is built for the CPU"
 REFUSED = {
-    ("update()", "vertices in shards"): "an update makes vectors of all vertices in one call",
     ("similarity(top=3)", "a GPU"): ON_CPU,
     ("similarity(top=3)", "a GPU, `--memory`"): ON_CPU,
 }

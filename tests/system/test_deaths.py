@@ -247,6 +247,32 @@ def test_answers_are_exact_while_workers_die(mortal, question):
     assert found.reset_index().equals(known.reset_index())
 
 
+def keys_of(rows):
+    ends = np.sort(np.asarray(rows, dtype="int64"), axis=1)
+    return ends[:, 0] << 32 | ends[:, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 3])
+def test_updates_are_exact_while_workers_die(mortal, shards):
+    """While the update is made, and afterwards: every block of the new graph was on one of the workers."""
+    rows, rng = pd.concat([part.read(CPU) for part in GRAPH.parts]).to_numpy(), np.random.default_rng(7)
+    remove, add = rows[::50], rng.integers(0, 20_000, (400, 2))
+    add = add[add[:, 0] != add[:, 1]]
+    with tuned(least_shards=shards):
+        graph = prepared(mortal, partition="hash2d", parts=2)
+    with killing(mortal, seed=shards, kills=3) as killed:
+        change = graph.update(add=add, remove=remove)
+    assert killed
+    assert change.graph.plan.shards == shards
+    keys = np.union1d(np.setdiff1d(keys_of(rows), keys_of(remove)), keys_of(add))
+    known = dasktc.prepare((keys >> 32, keys & (2**32 - 1)), backend="cpu")
+    assert TRIANGLES + change.triangles == int(known.triangle_count())
+    kill_all(mortal)
+    assert int(change.graph.triangle_count(verify=0.5)) == int(known.triangle_count())
+    pd.testing.assert_series_equal(change.graph.triangles(), known.triangles())
+
+
 def weighted_rows():
     ends = pd.concat([part.read(CPU) for part in GRAPH.parts], ignore_index=True)
     return ends.assign(w=np.random.default_rng(1).integers(1, 9, len(ends)) / 8)

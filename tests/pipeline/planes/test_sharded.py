@@ -47,6 +47,7 @@ from dasktc.questions.similarity import MEASURES
 from dasktc.questions.survey import survey
 from dasktc.questions.triad_census import triad_census
 from dasktc.questions.triangle_types import triangle_types
+from dasktc.questions.update import update
 from dasktc.registry import ORDERS, SCHEMES
 from dasktc.reports.outputs import Outputs
 from tests.support.keywords import keywords
@@ -192,6 +193,30 @@ def test_shards_in_files(tmp_path_factory, given, reorder, choice):
     tasks.close()
 
 
+def updated(given, cut, choice):
+    """The graph of the first rows, prepared and then updated: all other rows are added, and every third is removed."""
+    kind = kind_of(given)
+    add, remove = (
+        pd.DataFrame(rows, columns=["src", "dst"], dtype="str" if kind == "text" else "int64")
+        for rows in (given[cut:], given[::3])
+    )
+    graph = build(LocalExecutor(), source_of(given[:cut], kind, 3), Options(**choice))
+    return graph.update(add=add, remove=remove).graph
+
+
+@given(given=WIDE, cut=st.integers(0, 60), shards=st.integers(2, 6), choice=st.sampled_from(CHOICES[:5]))
+@example(given=messy(complete(9)), cut=20, shards=4, choice=CHOICES[0])
+@settings(max_examples=settings.default.max_examples // 2)
+def test_updates_in_shards_give_what_whole_vectors_give(given, cut, shards, choice):
+    given = given or [(0, 0)]
+    with by_degree():
+        expected = updated(given, cut, choice)
+    with in_shards(shards), many_partitions(20):
+        found = updated(given, cut, choice)
+    assert found.plan.shards == shards
+    assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
+
+
 @pytest.mark.slow
 def test_shards_on_workers_that_share_a_disk(client, tmp_path):
     given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
@@ -305,7 +330,24 @@ def of_labels(context):
     return triangle_types(context, labels)["triangles"].sum()
 
 
+def of_update(context):
+    """Edges that an update adds: between old vertices, and to new ones between and below these; others leave."""
+    parts, is_text = len(context.prepared.graph.order.parts), context.prepared.source.ids == "text"
+    edges = [(u, v) for u, v in random_edges(200 * parts, 400 * parts, 3) if u != v]
+    remove = [edge for edge in edges if {*edge} & {*edges[0], *edges[1]}]
+    add = [*zip(range(40), range(80, 40, -1), strict=True), *((v, -v) for v in range(1, 40))]
+    old, new = ({v for edge in rows for v in edge} for rows in (edges, {*edges} - {*remove} | {*add}))
+    assert old - new
+    assert new - old
+    frames = (pd.DataFrame([(f"{u:09}", f"{v:09}") if is_text else (u, v) for u, v in rows]) for rows in (add, remove))
+    context = replace(context, prepared=replace(context.prepared, attributes=None, columns=Columns()))
+    change = update(context, *frames)
+    assert change.graph.vertices == len(new)
+    return change.removed
+
+
 QUESTIONS = {
+    "update": of_update,
     "survey": lambda context: survey(context, lambda batch: int(batch["w_uv"].sum()), ["w"]),
     "triangle types": of_labels,
     "signed triangles": lambda context: signed_triangles(context, "w")["balanced"],
@@ -339,7 +381,10 @@ def watched_question(question, parts, ids):
 
 @pytest.mark.parametrize(
     ("question", "ids"),
-    some([*((question, "int") for question in QUESTIONS), ("survey", "text")], lambda *case: case == ("survey", "int")),
+    some(
+        [*((question, "int") for question in QUESTIONS), ("survey", "text"), ("update", "text")],
+        lambda *case: case in [("survey", "int"), ("update", "int")],
+    ),
 )
 def test_no_array_of_a_question_grows_with_the_vertices(question, ids):
     small, large = watched_question(question, 8, ids), watched_question(question, 32, ids)

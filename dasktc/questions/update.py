@@ -200,8 +200,8 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     degrees = [vertices.entries(vector, batch_ids) for vector in (vertices.out_degree, vertices.in_degree)]
     holes = submit(_holes, batch, *degrees, vertices.size)
     tails = [submit(_rows_from, block, holes, backend) for block in graph.blocks.values()]
-    mover_ids = vertices.entries(vertices.order, submit(_movers, holes, vertices.size))
-    edit = submit(_make_edit, batch, holes, tails, mover_ids, vertices.size)
+    mover_dense_ids = vertices.entries(vertices.order, submit(_movers, holes, vertices.size))
+    edit = submit(_make_edit, batch, holes, tails, mover_dense_ids, vertices.size)
     triangles, changes, counts = _change_of_vertices(vertices, batch, difference)
     ((head, size, growth),) = executor.gather([submit(_sizes, edit, parts)])
     new_vertices = vertices.revised(submit(attrgetter("vertices"), edit), head, size)
@@ -477,24 +477,21 @@ def _series(
     changed_vertices, changes = difference.vertices
     old_changes, new_changes = np.split(changes, [len(places)])
     new_names = batch.new.take(changed_vertices[len(places) :] - old_count)
-    all_ids, permutation = _sorted_ids((concatenated(names), new_names), ids)
+    all_ids, permutation = _sorted_ids(concatenated([*names, new_names]), ids)
     values = np.concatenate([old_changes.take(places), new_changes]).take(permutation)
     series = pd.DataFrame({"vertex": column(all_ids), "triangles": values}).set_index("vertex")["triangles"]
     return difference.triangles, series, difference.counts
 
 
-def _sorted_ids(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
+def _sorted_ids(names: Any, ids: Ids) -> tuple[Any, Array]:
     """Return ids in ascending order, and the permutation that sorts them."""
     if ids == "int":
-        all_ids = np.concatenate(names)
-        permutation = all_ids.argsort()
+        permutation = names.argsort()
     else:
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        all_ids = pa.concat_arrays([pa.array(part, pa.large_string()) for part in names])
-        permutation = pc.array_sort_indices(all_ids).to_numpy()
-    return all_ids.take(permutation), permutation
+        permutation = pc.array_sort_indices(names).to_numpy()
+    return names.take(permutation), permutation
 
 
 def _count_closed(edges: Array, changed_edges: Array, sums: Entries, chunk: int) -> int:
@@ -596,7 +593,7 @@ def _rows_from(block: OrientedCSR, holes: _Holes, backend: str) -> Array:
     return _keys_at(block, xp.arange(start, block.edges, dtype="int64"))
 
 
-def _make_edit(batch: _Batch, holes: _Holes, tails: list[Array], mover_ids: list[Array], old_count: int) -> _Edit:
+def _make_edit(batch: _Batch, holes: _Holes, tails: list[Array], mover_dense_ids: list[Array], old_count: int) -> _Edit:
     """Compute the changes of the blocks and of the vertices."""
     head, new_count, movers = holes.head, len(batch.new), _movers(holes, old_count)
     free_ids = holes.ids[holes.ids < head]
@@ -615,7 +612,7 @@ def _make_edit(batch: _Batch, holes: _Holes, tails: list[Array], mover_ids: list
     new_dense = places - removed.searchsorted(places) + np.arange(new_count)
     order = Entries(
         np.concatenate([free_ids, np.arange(head, head + new_count)]),
-        np.concatenate([renumbered(np.concatenate(mover_ids), removed, places), new_dense]),
+        np.concatenate([renumbered(np.concatenate(mover_dense_ids), removed, places), new_dense]),
     )
     out_degree, in_degree = (_degree_changes(delete, insert, head, end) for end in (0, 1))
     return _Edit(delete, insert, VertexEdit(head, out_degree, in_degree, order, removed, batch.new, places))

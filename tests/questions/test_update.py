@@ -266,6 +266,8 @@ def test_an_update_in_shards_is_saved(tmp_path):
         opened = dasktc.open_graph(tmp_path / "graph")
         assert opened.triangles().to_dict() == after.triangles().to_dict()
         assert int(opened.triangle_count(verify=1.0)) == int(after.triangle_count())
+    known = [tuple(edge) for edge in changed(edges, [(50, 3), (50, 4)], edges[:3])]
+    check(opened, known, [(50, 5), (7, 8)], edges[:5])
 
 
 @pytest.mark.parametrize("options", [{"weight": "w"}, {"directed": True}], ids=["weights", "directions"])
@@ -386,12 +388,12 @@ def test_an_update_beyond_memory_is_refused_and_half_the_blocks_fit(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(("shards", "memory"), [(1, None), (3, None), (3, "20MB")])
 @pytest.mark.parametrize("options", PLANS[::2], ids=str)
-def test_on_workers(client, options, shards):
-    edges = oracle.wheel(40)
+def test_on_workers(client, tmp_path, options, shards, memory):
+    edges, place = oracle.wheel(40), {"memory": memory, "work_dir": tmp_path, "distribute": "always"}
     with tuned(least_shards=shards):
-        graph = dasktc.prepare(frame(edges), client, backend="cpu", **keywords(**options, distribute="always"))
+        graph = dasktc.prepare(frame(edges), client, backend="cpu", **keywords(**options, **place))
     add, remove = [(3, 5), (50, 3), (50, 4), (50, 60)], [(0, 7), (1, 2), (0, 1)]
     change, after = graph.update(add=frame(add), remove=frame(remove)), changed(edges, add, remove)
     known = oracle.triangles(map(tuple, after))

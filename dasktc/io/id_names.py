@@ -11,8 +11,8 @@ from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain", "position",
-    "proposed", "weight_position",
+    "ATTRIBUTES", "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain",
+    "position", "proposed", "weight_position",
 ]  # fmt: skip
 
 log = logging.getLogger("dasktc")
@@ -60,6 +60,11 @@ True marks pairs that cannot be two adjacent vertices: in a text file they are c
 """
 NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
 """Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
+ATTRIBUTES = frozenset(
+    "age amount capacity cost count date datetime dist distance edgetype kind label predicate rating rel relation "
+    "relationship score sign similarity time timestamp ts type w weight weights wt year".split()
+)
+"""Names, in the form of `plain`, of columns that describe edges or vertices: they are id columns only on request."""
 INDEX = frozenset({name for pair in PAIRS for name in pair} - {"row", "col", "i", "j"}) | {
     *("node", "nodeid", "vertex", "vertexid")
 }

@@ -39,7 +39,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     numbers = np.arange(len(nodes))
     ends: Iterable[Any] = chain.from_iterable(rows)
-    integers = common_ids(nodes) == "int"
+    integers = common_ids(nodes) == "int" and options.ids != "text"
     if integers:
         numbers = settle_objects(np.array(nodes, dtype=object), None, Place("the NetworkX graph's nodes"))
     else:
@@ -77,7 +77,7 @@ def _named(
             f"the {name}'s {noun} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
             "answers have the objects themselves, or pass ids='text', which takes str of each"
         )
-    if ids == "int":
+    if ids == "int" and options.ids != "text":
         names = settle_objects(np.array(vertices, dtype=object), None, place)
         return slices(name, [names.take(end) for end in ends], options, weights=weights)
     if ids is None and options.ids is None:

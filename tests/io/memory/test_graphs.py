@@ -53,6 +53,14 @@ def test_networkx_integers_of_other_types_and_sizes():
         open_object(nx.Graph([(0, BIG)]))
 
 
+def test_integers_beyond_64_bits_become_text_on_request():
+    graph = nx.Graph([(2**70, 1), (1, 2), (2, 2**70)])
+    assert int(dasktc.triangle_count(graph, ids="text", threads=1, backend="cpu")) == 1
+    named = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    named.vs["name"] = [2**70, 1, 2]
+    assert int(dasktc.triangle_count(named, ids="text", threads=1, backend="cpu")) == 1
+
+
 def test_networkx_views_and_subclasses():
     class Roads(nx.Graph):
         pass

@@ -12,13 +12,13 @@ import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self
 
 from dasktc.errors import InputError
-from dasktc.io.id_names import ATTRIBUTES, INDEX, NUMBERS, known_pairs, plain
+from dasktc.io.id_names import ATTRIBUTES, INDEX, NUMBERS, distinct_pairs, known_pairs, plain
 from dasktc.wording import advice, plural
 
 __all__ = [
@@ -81,6 +81,8 @@ class Reading:
         Rows that were read, loops and repeated edges among them; None until then.
     comments_above, comments_below : int
         Lines skipped as comments: above the first row of a file, and below it.
+    singles : int
+        Lines of one id, which is a vertex without edges.
     headers : int
         Lines skipped as headers.
     others : int
@@ -95,6 +97,7 @@ class Reading:
     rows: int | None = None
     comments_above: int = 0
     comments_below: int = 0
+    singles: int = 0
     headers: int = 0
     others: int = 0
 
@@ -131,6 +134,7 @@ class Reading:
             (self.headers, "header", ""),
             (self.comments_above, "comment", " above the rows"),
             (self.comments_below, "comment", " among the rows"),
+            (self.singles, "single-id", ""),
         ]
         skipped = ", ".join(f"{plural(count, f'{name} line')}{place}" for count, name, place in lines if count)
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
@@ -210,7 +214,7 @@ class Notes:
     """
 
     def __init__(self, most: int = RUNS) -> None:
-        self.comments, self.count, self.most = 0, 0, most
+        self.comments, self.singles, self.count, self.most = 0, 0, 0, most
         self._runs: list[list[Row]] = []
         self._blocks, self._stride = 0, 1
 
@@ -395,7 +399,7 @@ def _shown(row: Sequence[str]) -> str:
 
 def refuse_two_pairs(choice: Choice) -> None:
     """Refuse columns among which two pairs have well-known names of ids."""
-    pairs = list({frozenset(pair): pair for pair in known_pairs(choice.labels)}.values())
+    pairs = distinct_pairs(choice.labels)
     if len(pairs) > 1:
         first, second = (" and ".join(repr(choice.labels[place]) for place in pair) for pair in pairs[:2])
         raise InputError(
@@ -672,18 +676,10 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
 
 def _have_none_in_common(first: _Column, second: _Column, is_complete: bool) -> bool:
     """Return whether two columns have no id in common: in a sample, other ranges of integers or beginnings of text."""
-    if is_complete or first.kind != second.kind:
-        return first.distinct.isdisjoint(second.distinct)
-    if first.kind == "int":
+    if first.kind == second.kind == "int" and not is_complete:
         return first.numbers[-1] < second.numbers[0] or second.numbers[-1] < first.numbers[0]
-    one, other = (_beginning(column.distinct) for column in (first, second))
-    return first.kind == "text" and not one.startswith(other) and not other.startswith(one)
-
-
-def _beginning(texts: Collection[str]) -> str:
-    """Return the characters with which all of several texts begin."""
-    first, last = min(texts), max(texts)
-    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    beginnings = ({value[: None if is_complete else 1] for value in column.distinct} for column in (first, second))
+    return set.isdisjoint(*beginnings)
 
 
 def _is_label(column: _Column, pair: Sequence[_Column], columns: Sequence[_Column]) -> bool:

@@ -11,8 +11,8 @@ from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "ATTRIBUTES", "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain",
-    "position", "proposed", "weight_position",
+    "ATTRIBUTES", "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "distinct_pairs", "ends_of", "known_pairs",
+    "place_of", "plain", "position", "proposed", "weight_position",
 ]  # fmt: skip
 
 log = logging.getLogger("dasktc")
@@ -86,6 +86,11 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield from product(places.get(first, ()), places.get(second, ()))
 
 
+def distinct_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of `known_pairs`, each once, whichever of its columns is the first."""
+    return list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+
+
 def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     """Return the positions of both ends in a table of pairs: two columns with known names of ids, else the first two.
 
@@ -93,7 +98,7 @@ def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     several columns have such names.
     """
     names = [str(label) for label in labels]
-    pairs = list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+    pairs = distinct_pairs(names)
     if len(pairs) > 1:
         one, other = (" and ".join(repr(names[place]) for place in pair) for pair in pairs[:2])
         raise InputError(f"{name} has columns {one}, which are names of ids, and so are {other}; pass two columns")

@@ -525,6 +525,22 @@ def test_years_before_the_ends_are_refused(tmp_path):
         count(made(years, "csv", tmp_path))
 
 
+@pytest.mark.parametrize(("rows", "doubts"), [("5,6\n6,7\n0,5\n", 1), ("1,2\n2,3\n", 0), ("0,2\n1,2\n", 0)])
+def test_a_first_row_as_pandas_names_columns_is_doubted_unless_the_rows_ascend(tmp_path, caplog, rows, doubts):
+    (tmp_path / "g.csv").write_text(f"0,1\n{rows}")
+    count(str(tmp_path / "g.csv"))
+    lines = [record.getMessage() for record in caplog.records if "is taken for an edge" in record.getMessage()]
+    assert len(lines) == doubts
+    assert all("line 1 of" in line and "use skip=1 if it is a header" in line for line in lines)
+
+
+def test_lines_of_one_id_are_said(tmp_path):
+    (tmp_path / "g.txt").write_bytes(b"1 2\n2 3\n3 1\n4\n5\n")
+    read = count(str(tmp_path / "g.txt")).read
+    assert (read.rows, read.singles) == (3, 2)
+    assert "skipped: 2 single-id lines" in str(read)
+
+
 def test_a_minus_before_zero_is_lost_and_said(tmp_path, caplog):
     (tmp_path / "g.txt").write_bytes(b"-0 1\n1 2\n2 -0\n")
     assert int(count(str(tmp_path / "g.txt"))) == 1

@@ -112,7 +112,8 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
         raise BadLine(
             int(places[row]), f"holds no number in column {place + 1}: a weight is expected there; check the line"
         )
-    weights = pc.cast(pc.cast(fields.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
+    texts = pc.ascii_trim(pc.cast(fields.flatten()[0], "large_string"), '"')
+    weights = pc.cast(texts, "float64").to_numpy(zero_copy_only=False)
     faults = np.flatnonzero(~np.isfinite(weights))
     if len(faults):
         raise BadLine(
@@ -266,7 +267,7 @@ def _value_pattern(dialect: Dialect, place: int, is_number: bool) -> str:
         return f"^[{blank}]*(?:{field}[{BLANKS}]+){{{place}}}(?P<w>{value})(?:[{BLANKS}\n]|$)"
     first = f"{separator}{blank}" if is_number else separator
     field = f'(?:[^{first}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    value = f'"?(?P<w>{number})"?' if is_number else f"(?P<w>{field})"
+    value = f'(?P<w>{number}|"(?:{number})")' if is_number else f"(?P<w>{field})"
     return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}{value}[{blank}]*(?:[{separator}\n]|$)"
 
 

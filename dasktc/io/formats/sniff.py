@@ -187,7 +187,12 @@ def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: Read
         reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds, options.surveyed
     )
     doubt = None
-    if reading.doubtful and ids == "text":
+    sources = [
+        int(fields[columns[0]]) for fields, kind in zip(reading.fields, reading.kinds, strict=True) if kind == "int"
+    ]
+    is_range = reading.fields[0] == [*map(str, range(len(reading.fields[0])))]  # pandas numbers columns without names
+    is_doubtful = is_range and not header and options.skip is None and sources != sorted(sources)
+    if is_doubtful or (reading.doubtful and ids == "text"):
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))
     if ids == "int" and options.ids is None:
         choice = replace(choice, zeros=True)

@@ -160,6 +160,7 @@ MARKED = {
     "below a separator of Excel": (b"sep=;\n# x\na;b\n1;2\n", {}, [(1, 2)], (1, 2, 0)),
     "a header passed over": (b"a,b\n1,2\n# 3,4\n", {"skip": 1}, [(1, 2)], (0, 0, 1)),
     "weights": (b"1 2 5\n# 2 3 4\n2 3 4\n", {"weight": "2"}, [(1, 2, 5), (2, 3, 4)], (0, 0, 1)),
+    "weights in quotes": (b'1,2,"5"\n2,3,4\n', {"weight": "2"}, [(1, 2, 5), (2, 3, 4)], (0, 0, 0)),
 }
 
 
@@ -461,6 +462,13 @@ def test_refused_with_options(path, data, options, says):
             read(path, data, **options)
     else:
         refused(path, data, *says, **options)
+
+
+@pytest.mark.parametrize("weight", [b'"1,5"', b'"1,234"', b'"5', b'5"'])
+def test_a_comma_within_a_weight_ends_no_number(weight):
+    dialect = rows.Dialect(",", (0, 1), "int", weight=2)
+    with pytest.raises(rows.BadLine, match=r"holds no number in column 3|opens a quote"):
+        rows.parse_weighted(b"1,2,5\n2,3," + weight + b"\n", dialect)
 
 
 @pytest.mark.parametrize("packed", [False, True])

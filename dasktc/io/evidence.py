@@ -631,7 +631,7 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
         share = 0.0  # one value beside repeated ones: a label, and no middle of a star
     if not is_complete and pair[0].kind == pair[1].kind == "int":
         share = max(share, _range_shared(*pair))
-    is_bipartite = _have_none_in_common(*pair, is_complete)
+    is_bipartite = _have_none_in_common(pair[0], pair[1], is_complete)
     for left, right in combinations(range(len(columns)), 2):
         first, second = columns[left], columns[right]
         kind = first.kind

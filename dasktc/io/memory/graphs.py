@@ -54,7 +54,13 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
         data = chain.from_iterable(row.values() for row in rows)
         if graph.is_multigraph():
             data = chain.from_iterable(edges.values() for edges in data)
-        values = [attributes.get(options.weight, 1) for attributes in data]
+        attributes = list(data)
+        if attributes and not any(options.weight in edge for edge in attributes):
+            log.warning(
+                "dasktc: warning: no edge of the NetworkX graph has an attribute %s: all weights are 1, as in NetworkX",
+                shown(options.weight),
+            )
+        values = [edge.get(options.weight, 1) for edge in attributes]
         weights = weights_of(values, f"attribute {shown(options.weight)} of the NetworkX graph's edges")
     if not graph.is_directed():  # the adjacency lists each edge at both ends
         mask = src <= dst

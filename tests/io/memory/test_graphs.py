@@ -109,3 +109,11 @@ def test_igraph_names_that_do_not_tell_vertices_apart(names, says, caplog):
     assert source.labels is None
     assert says in caplog.text
     assert "answers have vertex indices" in caplog.text
+
+
+def test_a_weight_that_no_edge_has_is_said(caplog):
+    graph = nx.Graph([(1, 2, {"w": 2.0}), (2, 3), (3, 1)])
+    open_object(graph, weight="w")
+    assert not caplog.records
+    assert open_object(graph, weight="weigth").parts[0].weight.tolist() == [1, 1, 1]
+    assert "no edge of the NetworkX graph has an attribute 'weigth': all weights are 1" in caplog.text

@@ -18,7 +18,7 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self
 
 from dasktc.errors import InputError
-from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
+from dasktc.io.id_names import ATTRIBUTES, INDEX, NUMBERS, distinct_pairs, known_pairs, plain
 from dasktc.wording import advice, plural
 
 __all__ = [
@@ -81,6 +81,8 @@ class Reading:
         Rows that were read, loops and repeated edges among them; None until then.
     comments_above, comments_below : int
         Lines skipped as comments: above the first row of a file, and below it.
+    singles : int
+        Lines of one id, which is a vertex without edges.
     headers : int
         Lines skipped as headers.
     others : int
@@ -95,6 +97,7 @@ class Reading:
     rows: int | None = None
     comments_above: int = 0
     comments_below: int = 0
+    singles: int = 0
     headers: int = 0
     others: int = 0
 
@@ -131,6 +134,7 @@ class Reading:
             (self.headers, "header", ""),
             (self.comments_above, "comment", " above the rows"),
             (self.comments_below, "comment", " among the rows"),
+            (self.singles, "single-id", ""),
         ]
         skipped = ", ".join(f"{plural(count, f'{name} line')}{place}" for count, name, place in lines if count)
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
@@ -210,7 +214,7 @@ class Notes:
     """
 
     def __init__(self, most: int = RUNS) -> None:
-        self.comments, self.count, self.most = 0, 0, most
+        self.comments, self.singles, self.count, self.most = 0, 0, 0, most
         self._runs: list[list[Row]] = []
         self._blocks, self._stride = 0, 1
 
@@ -290,6 +294,22 @@ def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
             groups.setdefault(replace(choice, where="", line=None), (choice, []))[1].append(sample)
     for choice, samples in groups.values():
         judge(choice, samples)
+        _warn_of_two_sides(choice, samples)
+
+
+def _warn_of_two_sides(choice: Choice, samples: Sequence[Sample]) -> None:
+    """Warn of two columns of three rows or more without a common id, between which there is no triangle."""
+    columns = _columns_of(samples)
+    if max(choice.columns) >= len(columns) or len(columns[0].values) < 3:
+        return
+    source, target = (columns[place] for place in choice.columns)
+    if _have_none_in_common(source, target, all(len(sample.rows) == sample.size for sample in samples)):
+        log.warning(
+            "dasktc: warning: columns %d and %d of %s have no id in common, as %s, so that there is no triangle: two "
+            "sides of a bipartite graph, or not both ends of the edges; if others are, name them with %s",
+            *(choice.columns[0] + 1, choice.columns[1] + 1, choice.where),
+            *(_shown([source.values[0], target.values[0]]), advice("columns")),
+        )
 
 
 def say_zeros(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
@@ -302,7 +322,7 @@ def say_zeros(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
 
 def row_with_zeros(columns: tuple[int, int], rows: Iterable[Sequence[str]]) -> Sequence[str] | None:
     """Return the first row with an id that begins with a zero before other digits."""
-    zeros = re.compile("-?0[0-9]+")
+    zeros = re.compile("-?0[0-9]+|-0")
     return next((row for row in rows if any(i < len(row) and zeros.fullmatch(row[i]) for i in columns)), None)
 
 
@@ -379,7 +399,7 @@ def _shown(row: Sequence[str]) -> str:
 
 def refuse_two_pairs(choice: Choice) -> None:
     """Refuse columns among which two pairs have well-known names of ids."""
-    pairs = list({frozenset(pair): pair for pair in known_pairs(choice.labels)}.values())
+    pairs = distinct_pairs(choice.labels)
     if len(pairs) > 1:
         first, second = (" and ".join(repr(choice.labels[place]) for place in pair) for pair in pairs[:2])
         raise InputError(
@@ -398,9 +418,9 @@ def index_refused(table: str, index: Sequence[str]) -> InputError:
 
 
 def _judge_names(choice: Choice, columns: list[_Column]) -> None:
-    """Refuse an index named like ids, and a column whose name says that it numbers the rows."""
+    """Refuse an index named like ids, and a column whose name says that it numbers the rows, or describes them."""
     labels, kinds = choice.labels, choice.kinds or tuple(column.kind for column in columns)
-    if any(plain(name) in INDEX for name in choice.index):
+    if len(choice.index) > 1 or any(plain(name) in INDEX for name in choice.index):
         raise index_refused(choice.where, choice.index)
     numbers = set(NUMBERS)
     if len(labels) > 2 and kinds and kinds[0] != "other":
@@ -409,13 +429,15 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
         numbers |= (
             {"id"} if not has_repeats and (repeats or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
         )
+    numbers = numbers if len(labels) > 2 or "" in labels else set()
+    reasons = dict.fromkeys(ATTRIBUTES, "is perhaps no id") | dict.fromkeys(numbers, "perhaps numbers the rows")
     for place in choice.columns:
-        if place < len(labels) and plain(labels[place]) in numbers and (len(labels) > 2 or "" in labels):
-            candidates = [position for position in range(len(labels)) if plain(labels[position]) not in numbers]
+        if place < len(labels) and plain(labels[place]) in reasons:
+            candidates = [position for position in range(len(labels)) if plain(labels[position]) not in reasons]
             ways = choice.option(*candidates[:2]) if len(candidates) > 1 else "columns"
             raise InputError(
-                f"{choice.says}: {labels[place]!r} perhaps numbers the rows; name those of ids, as with {ways}, or "
-                f"{choice.option(*choice.columns)} if it holds ids"
+                f"{choice.says}: {labels[place]!r} {reasons[plain(labels[place])]}; name those of ids, as with {ways}, "
+                f"or {choice.option(*choice.columns)} if it holds ids"
             )
 
 
@@ -436,6 +458,7 @@ def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> N
     if not has_digit_groups and width == choice.header + 1:
         return
     records = "perhaps records of several types; write the edges alone, or use"
+    records = "names perhaps contain blanks; separate the two by a tab, or use" if choice.blanks else records
     cause = "the separator perhaps groups digits; write ids without it, or use" if has_digit_groups else records
     raise InputError(
         f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
@@ -474,7 +497,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
         misfits = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
-        if misfits:
+        if misfits and 2 * len(words) > len(table):  # else the line is refused as no integers
             raise _refused(
                 choice,
                 f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(misfits[0])}: names perhaps contain "
@@ -608,6 +631,7 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
         share = 0.0  # one value beside repeated ones: a label, and no middle of a star
     if not is_complete and pair[0].kind == pair[1].kind == "int":
         share = max(share, _range_shared(*pair))
+    is_bipartite = _have_none_in_common(pair[0], pair[1], is_complete)
     for left, right in combinations(range(len(columns)), 2):
         first, second = columns[left], columns[right]
         kind = first.kind
@@ -627,7 +651,7 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
         if (
             kind == "int"
             and not (labels or is_apart)
-            and not ({left, right} & {*choice.columns} and _are_ends(first, second))
+            and not ((is_bipartite or {left, right} & {*choice.columns}) and _are_ends(first, second))
         ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
         minimum = 1 if is_around and (kind == "text" or len(columns[1].distinct) == 1) else 2
@@ -648,6 +672,14 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
                 f"use {choice.option(left, right)} if these are the ids, {choice.option(*choice.columns)} if columns "
                 f"{choice.columns[0] + 1} and {choice.columns[1] + 1} are",
             )
+
+
+def _have_none_in_common(first: _Column, second: _Column, is_complete: bool) -> bool:
+    """Return whether two columns have no id in common: in a sample, other ranges of integers or beginnings of text."""
+    if first.kind == second.kind == "int" and not is_complete:
+        return first.numbers[-1] < second.numbers[0] or second.numbers[-1] < first.numbers[0]
+    beginnings = ({value[: None if is_complete else 1] for value in column.distinct} for column in (first, second))
+    return set.isdisjoint(*beginnings)
 
 
 def _is_label(column: _Column, pair: Sequence[_Column], columns: Sequence[_Column]) -> bool:

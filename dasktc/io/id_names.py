@@ -11,8 +11,8 @@ from dasktc.errors import InputError, shown
 from dasktc.wording import advice, nearest, option
 
 __all__ = [
-    "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "ends_of", "known_pairs", "place_of", "plain", "position",
-    "proposed", "weight_position",
+    "ATTRIBUTES", "INDEX", "NUMBERS", "PAIRS", "check_two", "choose", "distinct_pairs", "ends_of", "known_pairs",
+    "place_of", "plain", "position", "proposed", "weight_position",
 ]  # fmt: skip
 
 log = logging.getLogger("dasktc")
@@ -60,6 +60,11 @@ True marks pairs that cannot be two adjacent vertices: in a text file they are c
 """
 NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
 """Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
+ATTRIBUTES = frozenset(
+    "age amount capacity cost count date datetime dist distance edgetype kind label predicate rating rel relation "
+    "relationship score sign similarity time timestamp ts type w weight weights wt year".split()
+)
+"""Names, in the form of `plain`, of columns that describe edges or vertices: they are id columns only on request."""
 INDEX = frozenset({name for pair in PAIRS for name in pair} - {"row", "col", "i", "j"}) | {
     *("node", "nodeid", "vertex", "vertexid")
 }
@@ -81,6 +86,11 @@ def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield from product(places.get(first, ()), places.get(second, ()))
 
 
+def distinct_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of `known_pairs`, each once, whichever of its columns is the first."""
+    return list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+
+
 def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     """Return the positions of both ends in a table of pairs: two columns with known names of ids, else the first two.
 
@@ -88,7 +98,7 @@ def ends_of(name: str, labels: Sequence[object]) -> tuple[int, int]:
     several columns have such names.
     """
     names = [str(label) for label in labels]
-    pairs = list({frozenset(pair): pair for pair in known_pairs(names)}.values())
+    pairs = distinct_pairs(names)
     if len(pairs) > 1:
         one, other = (" and ".join(repr(names[place]) for place in pair) for pair in pairs[:2])
         raise InputError(f"{name} has columns {one}, which are names of ids, and so are {other}; pass two columns")

@@ -488,6 +488,65 @@ def test_leading_zeros_of_two_files_are_said_once(tmp_path, caplog):
     assert caplog.text.count("leading zeros") == 1
 
 
+TWO_SIDES = {
+    "keys and values": (b"source=1 target=2\nsource=2 target=3\nsource=1 target=3\n", "'source=1 target=2'"),
+    "commas before tabs": (b"a;1,a;2\na;2,a;3\na;1,a;3\n", "'a 1,a'"),
+    "far from the first rows": (b"".join(b"f:%d,t:%d\n" % (i, i + 1) for i in range(20_000)), "'f:0 t:1'"),
+    "numbers far from the first rows": (b"".join(b"%d,%d\n" % (i, i + 90_000) for i in range(20_000)), "'0 90000'"),
+}
+
+
+@pytest.mark.parametrize("case", TWO_SIDES)
+def test_two_columns_without_a_common_id_are_said(tmp_path, caplog, case):
+    data, example = TWO_SIDES[case]
+    (tmp_path / "g.txt").write_bytes(data)
+    assert int(count(str(tmp_path / "g.txt"))) == 0
+    (line,) = [record.getMessage() for record in caplog.records if "in common" in record.getMessage()]
+    assert line.startswith("dasktc: warning: columns 1 and 2 of ")
+    assert f"no id in common, as {example}, so that there is no triangle" in line
+    assert "columns=..." in line
+
+
+def test_a_comma_before_each_tab_separates(tmp_path):
+    (tmp_path / "g.csv").write_bytes(b"ann,\tbob\nbob,\tcid\ncid,\tann\n")
+    assert int(count(str(tmp_path / "g.csv"))) == 1
+
+
+@pytest.mark.parametrize("data", [b"\t1\t2\n\t2\t3\n\t3\t1\n", b"1 2\n2 3\t\n3 1\n", b"\t1 2\n\t2 3\n\t3 1\n"])
+def test_tabs_that_indent_or_end_a_line_are_no_empty_fields(tmp_path, data):
+    (tmp_path / "g.txt").write_bytes(data)
+    assert int(count(str(tmp_path / "g.txt"))) == 1
+
+
+def test_years_before_the_ends_are_refused(tmp_path):
+    edges = graph(60, 300)
+    years = pd.DataFrame({"c0": 1990 + np.arange(len(edges)) * 7 % 30, "c1": edges["c0"], "c2": edges["c1"]})
+    with pytest.raises(InputError, match="the same ids in columns 2 and 3"):
+        count(made(years, "csv", tmp_path))
+
+
+@pytest.mark.parametrize(("rows", "doubts"), [("5,6\n6,7\n0,5\n", 1), ("1,2\n2,3\n", 0), ("0,2\n1,2\n", 0)])
+def test_a_first_row_as_pandas_names_columns_is_doubted_unless_the_rows_ascend(tmp_path, caplog, rows, doubts):
+    (tmp_path / "g.csv").write_text(f"0,1\n{rows}")
+    count(str(tmp_path / "g.csv"))
+    lines = [record.getMessage() for record in caplog.records if "is taken for an edge" in record.getMessage()]
+    assert len(lines) == doubts
+    assert all("line 1 of" in line and "use skip=1 if it is a header" in line for line in lines)
+
+
+def test_lines_of_one_id_are_said(tmp_path):
+    (tmp_path / "g.txt").write_bytes(b"1 2\n2 3\n3 1\n4\n5\n")
+    read = count(str(tmp_path / "g.txt")).read
+    assert (read.rows, read.singles) == (3, 2)
+    assert "skipped: 2 single-id lines" in str(read)
+
+
+def test_a_minus_before_zero_is_lost_and_said(tmp_path, caplog):
+    (tmp_path / "g.txt").write_bytes(b"-0 1\n1 2\n2 -0\n")
+    assert int(count(str(tmp_path / "g.txt"))) == 1
+    assert "'-0 1'" in caplog.text
+
+
 @pytest.mark.parametrize("form", FAR)
 @pytest.mark.parametrize("header", ["src,dst\n", "a,b\n"], ids=["known names", "other names"])
 def test_rows_wider_than_the_header_far_from_the_first_are_refused(tmp_path, form, header):

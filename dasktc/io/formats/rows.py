@@ -117,7 +117,8 @@ def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
         raise BadLine(
             int(places[row]), f"holds no number in column {place + 1}: a weight is expected there; check the line"
         )
-    weights = pc.cast(pc.cast(fields.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
+    texts = pc.ascii_trim(pc.cast(fields.flatten()[0], "large_string"), '"')
+    weights = pc.cast(texts, "float64").to_numpy(zero_copy_only=False)
     faults = np.flatnonzero(~np.isfinite(weights))
     if len(faults):
         raise BadLine(
@@ -276,7 +277,7 @@ def _value_pattern(dialect: Dialect, place: int, is_number: bool) -> str:
         return f"^[{blank}]*(?:{field}[{BLANKS}]+){{{place}}}(?P<w>{value})(?:[{BLANKS}\n]|$)"
     first = f"{separator}{blank}" if is_number else separator
     field = f'(?:[^{first}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
-    value = f'"?(?P<w>{number})"?' if is_number else f"(?P<w>{field})"
+    value = f'(?P<w>{number}|"(?:{number})")' if is_number else f"(?P<w>{field})"
     return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}{value}[{blank}]*(?:[{separator}\n]|$)"
 
 
@@ -376,7 +377,7 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected, as in other rows or as "
-                f"was asked for; use {advice(ids='text')} if ids are names"
+                f"holds {fields[place][:40]!r} where an integer id is expected, as in other rows or as was asked for; "
+                f"drop the line if it is a comment, header or total, or use {advice(ids='text')} if ids are names"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

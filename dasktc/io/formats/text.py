@@ -163,10 +163,11 @@ class _Lines(NotingPart):
         separator = self.dialect.separator
         self.notes.add([fields_of(text, separator) for text in texts if text.strip(BLANKS)[:1] not in marks])
 
-    def _count(self, rows: int, comments: int = 0) -> None:
+    def _count(self, rows: int, comments: int = 0, singles: int = 0) -> None:
         if self.notes is not None:
             self.notes.count += rows
             self.notes.comments += comments
+            self.notes.singles += singles
 
     def _parsed(self, offset: int, block: bytes) -> tuple[Rows, Array | None]:
         """Parse a block at byte `offset`; return its weights, too, if they are read."""
@@ -178,7 +179,7 @@ class _Lines(NotingPart):
         except BadLine as error:
             number = lines.line_number(self.url, offset) + error.place
             raise InputError(f"line {number} of {self.url} {error.reason}") from None
-        self._count(rows.rows, rows.comments)
+        self._count(rows.rows, rows.comments, rows.rows - len(rows.source))
         return rows, weights
 
     def _refuse_counts(self, rows: int) -> None:

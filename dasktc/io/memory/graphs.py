@@ -39,7 +39,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     numbers = np.arange(len(nodes))
     ends: Iterable[Any] = chain.from_iterable(rows)
-    integers = common_ids(nodes) == "int"
+    integers = common_ids(nodes) == "int" and options.ids != "text"
     if integers:
         numbers = settle_objects(np.array(nodes, dtype=object), None, Place("the NetworkX graph's nodes"))
     else:
@@ -54,7 +54,13 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
         data = chain.from_iterable(row.values() for row in rows)
         if graph.is_multigraph():
             data = chain.from_iterable(edges.values() for edges in data)
-        values = [attributes.get(options.weight, 1) for attributes in data]
+        attributes = list(data)
+        if attributes and not any(options.weight in edge for edge in attributes):
+            log.warning(
+                "dasktc: warning: no edge of the NetworkX graph has an attribute %s: all weights are 1, as in NetworkX",
+                shown(options.weight),
+            )
+        values = [edge.get(options.weight, 1) for edge in attributes]
         weights = weights_of(values, f"attribute {shown(options.weight)} of the NetworkX graph's edges")
     if not graph.is_directed():  # the adjacency lists each edge at both ends
         mask = src <= dst
@@ -77,7 +83,7 @@ def _named(
             f"the {name}'s {noun} are of type {Labels(vertices).kinds}: ids='int' takes integers; leave it out, and "
             "answers have the objects themselves, or pass ids='text', which takes str of each"
         )
-    if ids == "int":
+    if ids == "int" and options.ids != "text":
         names = settle_objects(np.array(vertices, dtype=object), None, place)
         return slices(name, [names.take(end) for end in ends], options, weights=weights)
     if ids is None and options.ids is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import agree, check_lengths, ids_of_meta, places_of
-from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge, sample_of
+from dasktc.io.evidence import COLUMNS, Choice, Reading, columns_taken, index_refused, judge_all, sample_of
 from dasktc.io.id_names import choose, weight_position
 from dasktc.io.memory.kinds import ON_GPU, are_two_columns, kind, meta_of, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
@@ -40,6 +40,15 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             f"the table's rows and columns have the same {len(obj):,} names: perhaps an adjacency matrix; pass "
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
+    if (
+        options.columns is None
+        and not hasattr(obj.index, "step")
+        and any(name is not None for name in obj.columns.names)
+    ):
+        raise InputError(
+            f"the table's columns are values of {obj.columns.names[0]!r}: perhaps a cross table; pass the table "
+            "from which it was made, or name the two columns of ids with columns"
+        )
     labels = [str(label) for label in obj.columns]
     choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
     return _judged("pandas DataFrame", obj, choice, labels, lambda place: obj.iloc[:, place], options)
@@ -51,7 +60,7 @@ def _judged(
     """Judge the rows of a table, and cut its id columns, and that of weights, into runs of rows."""
     (i, j), reading, choice = choices
     if choice is not None:
-        judge(choice, [sample_of(table)])
+        judge_all([(choice, sample_of(table))])
     weight = weight_position(f"the {name}", labels, (i, j), options.weight)
     weights = None if weight is None else column(weight)
     return replace(slices(name, [column(i), column(j)], options, [labels[i], labels[j]], weights), reading=reading)
@@ -210,6 +219,17 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
         return _from_dask_columns(obj, options)
     if not are_two_columns(obj):
         return from_edges(obj, options)
+    first, second = (getattr(item, "index", None) if "pandas" in roots(item) else None for item in obj)
+    if (
+        hasattr(first, "equals")
+        and hasattr(second, "equals")
+        and len(first) == len(second)
+        and not first.equals(second)
+    ):
+        raise InputError(
+            "the pair's two Series have different indexes: whether rows belong together by index or by position is "
+            "unclear; pass pandas.concat(pair, axis=1), or to_numpy() of each"
+        )
     columns = []
     for item in obj:
         if "torch" in roots(item):
@@ -314,7 +334,8 @@ def choose_two(
     `table` names the object for errors and results; `types` are the columns' dtypes or Arrow types; `index` has the
     names of the table's index. InputError: there are no such columns, or their names speak against them.
     """
-    index_names = tuple(str(name) for name in index if name is not None)
+    levels = enumerate(index) if len(index) > 1 else ((0, name) for name in index if name is not None)
+    index_names = tuple(f"level_{level}" if name is None else str(name) for level, name in levels)
     if len(labels) < 2 and index_names:
         raise index_refused(f"the {table}", index_names)
     columns = choose(f"the {table}", labels, options.columns, ["int"] * len(labels))  # whatever their types are

@@ -75,7 +75,8 @@ def judged(source: Source, parts: Sequence[Part], notes: Sequence[Notes]) -> Rea
     if not any(doubt.zeros for part in parts if (doubt := getattr(part, "doubt", None))):  # else it was said
         say_zeros(samples)
     reading = source.read
-    return replace(reading, comments_below=reading.comments_below + sum(note.comments for note in notes))
+    comments, singles = (sum(getattr(note, name) for note in notes) for name in ("comments", "singles"))
+    return replace(reading, comments_below=reading.comments_below + comments, singles=reading.singles + singles)
 
 
 def part_size(part: Any) -> int:

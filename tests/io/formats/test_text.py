@@ -160,6 +160,7 @@ MARKED = {
     "below a separator of Excel": (b"sep=;\n# x\na;b\n1;2\n", {}, [(1, 2)], (1, 2, 0)),
     "a header passed over": (b"a,b\n1,2\n# 3,4\n", {"skip": 1}, [(1, 2)], (0, 0, 1)),
     "weights": (b"1 2 5\n# 2 3 4\n2 3 4\n", {"weight": "2"}, [(1, 2, 5), (2, 3, 4)], (0, 0, 1)),
+    "weights in quotes": (b'1,2,"5"\n2,3,4\n', {"weight": "2"}, [(1, 2, 5), (2, 3, 4)], (0, 0, 0)),
 }
 
 
@@ -393,7 +394,10 @@ REFUSED = {
     "a column without a name, names": (b",a,b\n0,x,y\n1,x,z\n", ["line 1", "'' perhaps numbers", "columns=(1, 2)"]),
     "numbers of rows, as pandas names them": (b"Unnamed: 0,a,b\n0,x,y\n1,y,z\n", ["line 1", "'Unnamed: 0' perhaps"]),
     "numbers of rows": (b"id,a,b\n0,5,6\n", ["line 1", "'id' perhaps numbers", "columns=(1, 2)"]),
-    "a column that is none of ids": (b"a,age,b\nx,33,y\nz,34,y\n", ["line 2", "below a header", "columns=..."]),
+    "a column that is none of ids": (
+        b"a,age,b\nx,33,y\nz,34,y\n",
+        ["line 1", "'age' is perhaps no id", "columns=(0, 2)"],
+    ),
     "names of rows, as R writes them": (b"from to\n1 5 6\n2 6 7\n", ["line 1", "one more", "columns=(1, 2)"]),
     "thousands": (b'a,b\n"1,000","2,000"\n"2,000","1,234"\n', ["line 2", "between digits", "ids='text'"]),
     "several edges a line": (b"1 2; 2 3; 1 3\n", ["line 1", "between digits"]),
@@ -407,7 +411,21 @@ REFUSED = {
     "weighted matrix": (b"a,b,c,d\n0,5,6,7\n5,0,1,2\n6,1,0,3\n7,2,3,0\n", ["4 numbers", "matrix"]),
     "files joined with their headers": (b"from,to\na,b\n" * 300, ["line 3", "names of the columns again"]),
     "quotes between blanks": (b'"New York" "Rome"\n', ["line 1", "quotes", "ids='text'"]),
-    "old Mac": (b"1 2\r3 4\r5 6\r", ["line 1", "carriage return"]),
+    "old Mac": (b"1 2\r3 4\r5 6\r", ["line 1", "the only one", r"'\r' 2 times", "splitlines"]),
+    "vertical tabs": (b"1 2\v2 3\v3 1\n", ["line 1", "the only one", "splitlines"]),
+    "separators of lines in Unicode": ("a,b\u2028b,c\u2028c,a\n".encode(), ["line 1", "the only one", r"'\u2028'"]),
+    "a list of values": (b"3 3\n0\n1\n1\n1\n", ["4 of the first 5 rows", "one field", "line 5 '1'"]),
+    "a target that is missing": (b"1\t2\n2\t3\n3\t\n", ["line 3", "no id in column 2"]),
+    "a weight above two columns": (b"weight,a,b\n5,1,2\n5,2,3\n", ["'weight' is perhaps no id", "columns=(1, 2)"]),
+    "a table of vertices": (b"id,age\n1,30\n2,31\n3,32\n", ["'age' is perhaps no id"]),
+    "columns of pandas without names": (b",0,1\n0,5,6\n1,6,7\n2,7,5\n", ["numbers the rows", "columns=(1, 2)"]),
+    "the same between tabs": (b"\t0\t1\n0\t5\t6\n1\t6\t7\n2\t7\t5\n", ["numbers the rows", "columns=(1, 2)"]),
+    "names with blanks below a header": (
+        b"a b\nJo X Al Y\nAl Y Bo Z\n",
+        ["2 to 4 words", "separate the two names by a tab"],
+    ),
+    "ids with blanks between tabs": (b"a\tb\n1 000\t2 000\n2 000\t3 000\n", ["line 2", "signs between digits"]),
+    "a comment of another kind below": (b"1 2\n2 3\n// 3 4 is no edge\n", ["line 3", "'//'", "if it is a comment"]),
     "old Mac, below": (b"1 2\r\n3 4\r5 6\r\n", ["line 2", "carriage return"]),
     "an open quote": (b'1,2,"a\n3,4,b"\n', ["line 1", "quote"]),
     "an open quote between names": (b'a,b\n"c,d\n', ["line 2", "quote"]),
@@ -444,6 +462,13 @@ def test_refused_with_options(path, data, options, says):
             read(path, data, **options)
     else:
         refused(path, data, *says, **options)
+
+
+@pytest.mark.parametrize("weight", [b'"1,5"', b'"1,234"', b'"5', b'5"'])
+def test_a_comma_within_a_weight_ends_no_number(weight):
+    dialect = rows.Dialect(",", (0, 1), "int", weight=2)
+    with pytest.raises(rows.BadLine, match=r"holds no number in column 3|opens a quote"):
+        rows.parse_weighted(b"1,2,5\n2,3," + weight + b"\n", dialect)
 
 
 @pytest.mark.parametrize("packed", [False, True])

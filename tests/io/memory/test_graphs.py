@@ -53,6 +53,14 @@ def test_networkx_integers_of_other_types_and_sizes():
         open_object(nx.Graph([(0, BIG)]))
 
 
+def test_integers_beyond_64_bits_become_text_on_request():
+    graph = nx.Graph([(2**70, 1), (1, 2), (2, 2**70)])
+    assert int(dasktc.triangle_count(graph, ids="text", threads=1, backend="cpu")) == 1
+    named = igraph.Graph(edges=[(0, 1), (1, 2), (2, 0)])
+    named.vs["name"] = [2**70, 1, 2]
+    assert int(dasktc.triangle_count(named, ids="text", threads=1, backend="cpu")) == 1
+
+
 def test_networkx_views_and_subclasses():
     class Roads(nx.Graph):
         pass
@@ -101,3 +109,11 @@ def test_igraph_names_that_do_not_tell_vertices_apart(names, says, caplog):
     assert source.labels is None
     assert says in caplog.text
     assert "answers have vertex indices" in caplog.text
+
+
+def test_a_weight_that_no_edge_has_is_said(caplog):
+    graph = nx.Graph([(1, 2, {"w": 2.0}), (2, 3), (3, 1)])
+    open_object(graph, weight="w")
+    assert not caplog.records
+    assert open_object(graph, weight="weigth").parts[0].weight.tolist() == [1, 1, 1]
+    assert "no edge of the NetworkX graph has an attribute 'weigth': all weights are 1" in caplog.text

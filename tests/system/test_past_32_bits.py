@@ -332,7 +332,8 @@ def test_numbers_of_edges_in_several_blocks(each):
     assert edge_frames._added(np.stack([keys, np.array(known)])) == (3, sum(known))
     matches = np.sum([edge_frames._matched(part, np.sort(keys)) for part in slices], axis=0)
     assert matches.tolist() == [[2, 2, 2], known]
-    frame = edge_frames._edge_frame(slices[0], SimpleNamespace(external=np.asarray), "support", "pandas", 0, None, None)
+    vertices = SimpleNamespace(external=np.asarray)
+    frame = edge_frames._edge_frame([slices[0], 0, vertices], "support", "pandas", None)
     assert frame["support"].dtype == "int64"
     assert frame.to_numpy().tolist() == [[1, 2, 5], [1, 3, each - 7], [3, 4, each]]
 

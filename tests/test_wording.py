@@ -316,10 +316,9 @@ ELSEWHERE = rf"(?<![\w(])({HELD}|distribute|workers|scheduler_file)=['\d{{.]"
 
 def texts_of(path):
     """The texts in a file of the package that are no docstrings, with their lines."""
-    tree = ast.parse(path.read_text())
-    statements = (node for node in ast.walk(tree) if isinstance(node, ast.Expr))
-    documents = {id(node.value) for node in statements}
-    for node in ast.walk(tree):
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Expr | ast.Constant)]
+    documents = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
             yield node.lineno, node.value
 

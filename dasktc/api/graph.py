@@ -27,7 +27,6 @@ from dasktc.executors.base import Fold, MemoryStore, Result
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.progress.tracker import Progress, Tracker
 from dasktc.io.evidence import Reading
-from dasktc.io.inputs import refuse_input
 from dasktc.options import CountOptions, MeasureName, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, plan_again
@@ -284,8 +283,7 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            The folder exists, its parent does not, it is the one from which this graph was opened, or it is memory://
-            and other processes hold the graph.
+            The folder exists, its parent does not, or it is memory:// and other processes hold the graph.
         DasktcError
             The folder cannot be written; nothing is left of it then.
 
@@ -309,7 +307,6 @@ class Graph(Summarised):
         client: Any = getattr(executor, "client", None)
         has_remote_workers = client is not None and not str(client.scheduler.address).startswith("inproc")
         reason = "each worker would write to its own, and nothing opens it" if has_remote_workers else None
-        refuse_input(path, context.prepared.source.folder or None)
         target = check_new(path, force, reason)
         if self.columns:
             log.warning("columns are not saved: the graph in %s is without %s", target, ", ".join(self.columns))

@@ -315,6 +315,7 @@ FEW_TASKS = [{name: min(value, 2) if name == "parts" else value for name, value 
             (place, plan, (number + row) % 2 == 0)
             for row, place in enumerate(PLACES)
             for number, plan in enumerate(SCHEMES if place == "memory" else FEW_TASKS)
+            if place != "one worker's call" or plan["partition"] == "hash2d"
         ],
         lambda place, plan, directed: plan["partition"] == {"memory": "hash2d", "workers, memory": "whole"}.get(place),
     ),

@@ -316,8 +316,8 @@ def test_command(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "error"),
-    [(generate.kronecker(13), 0.02), (generate.kronecker(14), 0.01), (generate.random_graph(2_000, 400_000), 0.05)],
-    ids=["kronecker 13", "kronecker 14", "random"],
+    [(generate.kronecker(16), 0.02), (generate.kronecker(18), 0.01), (generate.random_graph(2_000, 400_000), 0.05)],
+    ids=["kronecker 16", "kronecker 18", "random"],
 )
 def test_intervals_hold_the_count(source, error):
     graph = dasktc.prepare(source, backend="cpu")

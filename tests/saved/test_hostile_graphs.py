@@ -438,18 +438,21 @@ WRONG = (None, [], {}, True, -1, 0, 1, 3, 2**31, 2**62, 2**63, 10**30, 2.5, "", 
 
 @pytest.mark.parametrize(("path", "nullable"), FIELDS, ids=str)
 def test_every_field_of_a_manifest(manifests, path, nullable):
-    """Its absence, a value of another type, and one out of range."""
-    for folder, manifest in manifests:
+    """Its absence, a value of another type, and one out of range; graphs that have it take turns at the values."""
+
+    def has(manifest):
         parent = value_at(json.loads(manifest)["graph"], path[:-1])
-        if value_at(parent, path[-1:]) is None and not (isinstance(parent, dict) and path[-1] in parent):
-            continue
+        return value_at(parent, path[-1:]) is not None or (isinstance(parent, dict) and path[-1] in parent)
+
+    owners = [(folder, manifest) for folder, manifest in manifests if has(manifest)]
+    for turn, (folder, manifest) in enumerate(owners):
         content = json.loads(manifest)["graph"]
         owner = value_at(content, path[:-1])
         if isinstance(owner, dict):
             del owner[path[-1]]
             opened = opens_or_is_refused(folder, content)
             assert not (opened and not nullable), f"{path} may be missing"
-        for value in WRONG:
+        for value in WRONG[turn :: len(owners)]:
             content = json.loads(manifest)["graph"]
             value_at(content, path[:-1])[path[-1]] = value
             opens_or_is_refused(folder, content)

@@ -305,9 +305,9 @@ def test_weights_and_directions(tmp_path, client):
         graph.triad_census(),
         graph.clustering().to_dict(),
     )
-    dasktc.prepare(tmp_path / "graph", weight="w").save(tmp_path / "weighted")
-    assert int(dasktc.triangle_count(tmp_path / "weighted", client)) == int(graph.triangle_count())
-    for number, how in enumerate(({"client": client}, {"memory": "1GB"}, {"client": client, "memory": "1GB"})):
+    dasktc.prepare(tmp_path / "graph", weight="w").save(tmp_path / "graph", force=True)
+    assert int(dasktc.triangle_count(tmp_path / "graph", client)) == int(graph.triangle_count())
+    for number, how in enumerate(({"client": client}, {"client": client, "memory": "1GB"})):
         with dasktc.open_graph(tmp_path / "graph", **keywords(**how, work_dir=tmp_path)) as elsewhere:
             assert elsewhere.clustering(weight="w", frame="pandas").to_dict() == pytest.approx(
                 graph.clustering(weight="w").to_dict(), rel=1e-12
@@ -316,7 +316,7 @@ def test_weights_and_directions(tmp_path, client):
             elsewhere.save(tmp_path / str(number))
         again = dasktc.open_graph(tmp_path / str(number), threads=1)
         assert again.clustering(weight="w").to_dict() == opened.clustering(weight="w").to_dict()
-    for saves, opens in ((1, 3), (3, 2), (2, 1)):
+    for saves, opens in ((1, 3), (3, 1)):
         with tuned(least_shards=saves), dasktc.open_graph(tmp_path / "graph", memory="20MB") as source:
             assert source.plan.shards == saves
             source.save(tmp_path / "shards", force=True)
@@ -653,7 +653,7 @@ def test_an_array_that_cannot_be_written_leaves_no_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
 def test_nothing_half_written(tmp_path, saved, monkeypatch, error):
-    graph, write = dasktc.prepare(source_of(EDGES)), array_files.write_arrays
+    graph, write = dasktc.open_graph(saved), array_files.write_arrays
     before = {path.name: path.read_bytes() for path in saved.iterdir()}
 
     def failing(folder, name, arrays):
@@ -738,7 +738,7 @@ def test_force_deletes_no_file_that_is_not_the_graphs(tmp_path, remote):
 
 
 def test_a_file_that_comes_while_a_graph_is_replaced_stays(tmp_path, saved, monkeypatch):
-    graph, write = dasktc.prepare(source_of(EDGES)), array_files.write_arrays
+    graph, write = dasktc.open_graph(saved), array_files.write_arrays
 
     def late(*given):
         (saved / "late").write_text("mine")

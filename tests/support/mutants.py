@@ -423,6 +423,8 @@ def modules() -> dict[Path, str]:
 def spans(node: ast.AST, name: str) -> Iterator[tuple[str, int, int]]:
     """Qualified name, first line and last line of each function and class below a node."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
         is_scope = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         inner = f"{name}.{child.name}" if is_scope else name
         if is_scope:

@@ -13,7 +13,7 @@ def changed_function(path, whole):
     text = modules()[path]
     place = next((number for number, (old, new) in enumerate(zip(text, whole, strict=False)) if old != new), 0)
     start, end = min(
-        ((start, end) for _, where, start, end in functions() if where == path and start <= place < end),
+        ((start, end) for _, where, start, end in functions() if start <= place < end and where == path),
         key=lambda span: span[1] - span[0],
     )
     changed = whole[start : end + len(whole) - len(text)]

@@ -115,6 +115,7 @@ def tree(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_editors_and_type_checkers_find_an_editable_install(tree, tmp_path):
     """Through a plain path: they run no import hooks. The kernels are those of the checkout."""
     pytest.importorskip("basedpyright", reason="basedpyright, of the extra test")

@@ -190,23 +190,17 @@ DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace"}
 
 def test_no_private_attribute_of_a_dependency_is_used_elsewhere():
     """A name with an underscore that this package does not define is another's; Numba's cache is `jit`'s alone."""
-    root = Path(dasktc.__file__).parent
-    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in root.rglob("*.py")}
-    nodes = [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]
-    own = {node.name for _, node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)}
-    own |= {node.id for _, node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own |= {
-        node.attr
-        for _, node in nodes
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and getattr(node.value, "id", "") == "self"
-    }
-    private = {
-        (name, node.attr)
-        for name, node in nodes
-        if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr) and node.attr not in own | DOCUMENTED
-    }
+    root, own, used = Path(dasktc.__file__).parent, set(), set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    own.add(name)
+                case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(ast.Name("self"), name, ast.Store()):
+                    own.add(name)
+                case ast.Attribute(attr=name) if re.match("_[^_]", name):
+                    used.add((path.relative_to(root).as_posix(), name))
+    private = {(module, name) for module, name in used if name not in own | DOCUMENTED}
     assert private == {
         ("backends/cpu/jit.py", "_cache"),
         ("executors/dask/internals.py", "_inform_scheduler_of_futures"),

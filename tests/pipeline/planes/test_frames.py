@@ -27,6 +27,7 @@ from dasktc.pipeline.stages.read import slices_of_rows, without_loops
 from tests.support.emulation import cudf_strict
 from tests.support.keywords import keywords
 from tests.support.slow_pipeline import skewed_edges, source_of, tuned
+from tests.support.tiers import some
 
 EDGES = skewed_edges(40, 300, 2)
 NAMED = [(f"n{u:02d}", f"n{v:02d}") for u, v in EDGES]
@@ -127,7 +128,9 @@ def test_frames_are_pandas(tmp_path, plane, options, name):
     check(frames, source, pd.DataFrame)
 
 
-@every_source
+@pytest.mark.parametrize(
+    "name", some(SOURCES, lambda name: name in ("text file", "pair of arrays", "generated", "text ids"))
+)
 def test_frames_on_workers_are_pandas(tmp_path, inner, name):
     source = SOURCES[name](tmp_path)
     with reading(WorkersPlane) as (frames, on_workers):

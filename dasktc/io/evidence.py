@@ -22,6 +22,7 @@ from dasktc.io.id_names import INDEX, NUMBERS, known_pairs, plain
 from dasktc.wording import advice, plural
 
 __all__ = [
+    "BOOLEANS",
     "Choice",
     "Notes",
     "NotingPart",
@@ -57,6 +58,8 @@ MORE = 4
 """How many times as large as that of the columns taken this share must be in two other columns."""
 CHANCE = 3
 """Rows that chance must give, so that it means something if there is none."""
+BOOLEANS = ("True", "TRUE", "true", "False", "FALSE", "false")
+"""Texts that are booleans where a column of a file without types holds nothing else, as pandas reads them."""
 _FIRST_TWO = advice(columns=(0, 1))
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
 
@@ -337,6 +340,7 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
     if whole or len({columns[place].kind for place in choice.columns}) > 1:
         _judge_numbering(choice, samples, columns)
     if whole:
+        _judge_booleans(choice, columns)
         _judge_others(choice, columns, all(len(sample.rows) == sample.size for sample in samples))
 
 
@@ -647,6 +651,19 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
                 f"holds the same ids in columns {left + 1} and {right + 1}, as {sample[:40]!r}, {remark}",
                 f"use {choice.option(left, right)} if these are the ids, {choice.option(*choice.columns)} if columns "
                 f"{choice.columns[0] + 1} and {choice.columns[1] + 1} are",
+            )
+
+
+def _judge_booleans(choice: Choice, columns: list[_Column]) -> None:
+    """Refuse a column of booleans, which are no ids in frames, unless the other column has one of them, and more."""
+    pair = [columns[place] for place in choice.columns]
+    for place, column, other in zip(choice.columns, pair, reversed(pair), strict=True):
+        is_name = bool(column.distinct & other.distinct) and not other.distinct <= {*BOOLEANS}
+        if len(column.values) > 1 and column.distinct and column.distinct <= {*BOOLEANS} and not is_name:
+            raise _refused(
+                choice,
+                f"holds booleans in column {place + 1}, as {column.values[0]!r}: ids are integers or names",
+                f"name the two id columns, with {choice.option(*choice.columns)} if these are",
             )
 
 

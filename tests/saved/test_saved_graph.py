@@ -685,8 +685,8 @@ def test_what_stands_there_is_kept(tmp_path, saved):
     (tmp_path / "data" / "mine").write_text("x")
     (tmp_path / "file").write_text("x")
     for out, force, says in (
-        (saved, False, "exists: it would be lost"),
-        (tmp_path / "data", False, "exists"),
+        (saved, False, "which is read: it would be lost"),
+        (tmp_path / "data", False, "exists: it would be lost"),
         (tmp_path / "data", True, "1 entry and no dasktc-graph.json"),
         (tmp_path / "file", True, "is a file"),
         (tmp_path / "no" / "graph", False, "is no folder"),

@@ -258,10 +258,10 @@ def prepare(
 
     edge_columns : sequence of str, or mapping of str to {"first", "min", "max", "sum"}
         Keep columns of edges, for `Graph.survey`: names of columns of a pandas, Polars or Dask DataFrame, an Arrow
-        table, or a Parquet, text or CSV file, each of which is read in one more pass. Values are numbers, or text and
-        categories, which become codes; every row needs one. The value tells what an edge of several rows, in either
-        direction, gets: that of the first row, the least, the greatest, or the sum. None, as for a sequence: such rows
-        must have equal values.
+        table, or a Parquet, text or CSV file, each of which is read in one more pass. Values are numbers, booleans,
+        which become 0 and 1, or text and categories, which become codes; every row needs one. The value tells what an
+        edge of several rows, in either direction, gets: that of the first row, the least, the greatest, or the sum.
+        None, as for a sequence: such rows must have equal values.
     vertices : DataFrame, optional
         Keep columns of vertices: ids are the column "vertex", else the index. Every vertex of the graph needs a row and
         values; others are left out.

@@ -152,6 +152,8 @@ class Graph(Summarised):
     def columns(self) -> dict[str, str | tuple[str, ...]]:
         """The columns that `survey` reads, by name: their type, or what the codes from 0 on stand for.
 
+        Booleans are integers, 0 and 1, also those of text files (True, TRUE or true, and False, FALSE or false).
+
         Examples
         --------
         >>> import dasktc

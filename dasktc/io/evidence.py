@@ -22,6 +22,7 @@ from dasktc.io.id_names import ATTRIBUTES, INDEX, NUMBERS, distinct_pairs, known
 from dasktc.wording import advice, plural
 
 __all__ = [
+    "BOOLEANS",
     "Choice",
     "Notes",
     "NotingPart",
@@ -57,6 +58,8 @@ MORE = 4
 """How many times as large as that of the columns taken this share must be in two other columns."""
 CHANCE = 3
 """Rows that chance must give, so that it means something if there is none."""
+BOOLEANS = ("True", "TRUE", "true", "False", "FALSE", "false")
+"""Texts that are booleans where a column of a file without types holds nothing else, as pandas reads them."""
 _FIRST_TWO = advice(columns=(0, 1))
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE)
 
@@ -357,6 +360,7 @@ def judge(choice: Choice, samples: Sequence[Sample] = (), whole: bool = True) ->
     if whole or len({columns[place].kind for place in choice.columns}) > 1:
         _judge_numbering(choice, samples, columns)
     if whole:
+        _judge_booleans(choice, columns)
         _judge_others(choice, columns, all(len(sample.rows) == sample.size for sample in samples))
 
 
@@ -680,6 +684,19 @@ def _have_none_in_common(first: _Column, second: _Column, is_complete: bool) -> 
         return first.numbers[-1] < second.numbers[0] or second.numbers[-1] < first.numbers[0]
     beginnings = ({value[: None if is_complete else 1] for value in column.distinct} for column in (first, second))
     return set.isdisjoint(*beginnings)
+
+
+def _judge_booleans(choice: Choice, columns: list[_Column]) -> None:
+    """Refuse a column of booleans, which are no ids in frames, unless the other column has one of them, and more."""
+    pair = [columns[place] for place in choice.columns]
+    for place, column, other in zip(choice.columns, pair, reversed(pair), strict=True):
+        is_name = bool(column.distinct & other.distinct) and not other.distinct <= {*BOOLEANS}
+        if len(column.values) > 1 and column.distinct and column.distinct <= {*BOOLEANS} and not is_name:
+            raise _refused(
+                choice,
+                f"holds booleans in column {place + 1}, as {column.values[0]!r}: ids are integers or names",
+                f"name the two id columns, with {choice.option(*choice.columns)} if these are",
+            )
 
 
 def _is_label(column: _Column, pair: Sequence[_Column], columns: Sequence[_Column]) -> bool:

@@ -583,3 +583,26 @@ def test_few_triples_of_integers_are_told_by_predicates_outside_the_ids(tmp_path
         [(1, 11, 1), (2, 12, 3), (3, 11, 2), (4, 12, 4), (5, 11, 1), (2, 11, 5)], columns=frame.columns
     )
     assert count(made(ratings, form, tmp_path)).edges == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["True,1,2", "False,2,3", "True,3,1"], "holds booleans in column 1"),
+        (["True,a,b", "False,b,c", "True,c,a"], "holds booleans in column 1, as '.*': ids are integers or names"),
+        (["a,true", "b,false", "c,true"], "holds booleans in column 2"),
+        (["true,false", "false,false", "true,true"], "holds booleans in column 1"),
+        (["TRUE\ta\tb", "TRUE\tb\tc"], "holds booleans in column 1"),
+    ],
+)
+def test_booleans_are_no_ids_in_files_as_in_frames(tmp_path, rows, says):
+    (tmp_path / "g.csv").write_text("\n".join(rows) + "\n")
+    with pytest.raises(InputError, match=says):
+        dasktc.triangle_count(tmp_path / "g.csv", skip=0)
+    dasktc.triangle_count(tmp_path / "g.csv", columns=(0, 1), ids="text", skip=0)
+
+
+def test_names_may_be_true(tmp_path):
+    for rows in (["true,false", "false,maybe", "true,maybe"], ["true,a"]):
+        (tmp_path / "g.csv").write_text("\n".join(rows) + "\n")
+        assert int(dasktc.triangle_count(tmp_path / "g.csv", skip=0)) == len(rows) // 3

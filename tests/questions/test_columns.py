@@ -231,6 +231,30 @@ def test_a_part_without_a_number_is_judged_with_the_others(tmp_path):
     assert prepared([a, b, c], ["n"]).columns == {"n": ("1", "2", "inf", "nan", "x")}
 
 
+@pytest.mark.parametrize(("true", "false"), [("True", "False"), ("true", "false"), ("TRUE", "FALSE")])
+def test_booleans_of_text_files_are_those_of_frames(tmp_path, true, false):
+    """In all parts, or they are names."""
+
+    def written(name, first, values):
+        rows = "".join(f"{first + row},{(first + row + 1) % 4},{value}\n" for row, value in enumerate(values))
+        (tmp_path / name).write_text(f"src,dst,flag\n{rows}")
+        return tmp_path / name
+
+    a, b = written("a.csv", 0, [true, false]), written("b.csv", 2, [false, false])
+    frame = pd.DataFrame({"src": [0, 1, 2, 3, 0], "dst": [1, 2, 3, 0, 2], "flag": [True, False, False, False, True]})
+    c = written("c.csv", 0, []).with_name("c.csv")
+    c.write_text(f"src,dst,flag\n0,2,{true}\n")
+    known, found = prepared(frame, ["flag"]), prepared([a, b, c], ["flag"])
+    assert known.columns == found.columns == {"flag": "int64"}
+    for graph in (known, found):
+        assert graph.survey(lambda b: int((b["flag_uv"] + b["flag_uw"] + b["flag_vw"]).sum()), ["flag"]) == 3
+    names = prepared([a, b, written("d.csv", 8, ["maybe", 1])], ["flag"])
+    assert names.columns == {"flag": tuple(sorted([true, false, "maybe", "1"]))}
+    assert prepared([a, b, written("e.csv", 8, [1, 0])], ["flag"]).columns == {
+        "flag": tuple(sorted([true, false, "1", "0"]))
+    }
+
+
 def test_tables_that_carry_an_index_have_their_ids_there():
     import pyarrow as pa
 

@@ -17,6 +17,7 @@ import numpy as np
 from dasktc.backends import lazy_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError, InputError
+from dasktc.io.evidence import BOOLEANS
 from dasktc.pipeline.stages.edge_keys import pack, unpack
 from dasktc.planning.grid import Layout
 from dasktc.wording import plural
@@ -69,9 +70,9 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
-    kind : {"int", "float", "infinite", "no number", "text", ""}
+    kind : {"int", "float", "infinite", "no number", "boolean", "text", ""}
         Empty where there are no values; "infinite" for floats with NaN or infinite ones among them, "no number" where
-        all texts of an untyped file are such.
+        all texts of an untyped file are such, "boolean" where all of them are true or false.
     largest : int
         The largest absolute value of integers, beside fractions of those of an untyped file.
     """
@@ -135,6 +136,8 @@ def facts_of(values: Any, untyped: bool) -> Facts:
     texts = values
     if untyped:
         values = _numbers(values)
+    if values.dtype.kind == "b":
+        return Facts("boolean", 1)
     if values.dtype.kind == "i":
         return Facts("int", max(-int(values.min()), int(values.max())))
     if values.dtype.kind == "f":
@@ -151,11 +154,13 @@ def _largest_integer(texts: Any) -> int:
 
 
 def _numbers(texts: Any) -> Any:
-    """Convert texts to integers, else to floats, if all of them are numbers."""
+    """Convert texts to booleans, integers or floats, if all of them are such; those are booleans that pandas reads."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = pa.array(np.asarray(texts, dtype=object), pa.large_string())
+    if pc.all(pc.is_in(column, pa.array(BOOLEANS, pa.large_string()))).as_py():
+        return pc.equal(pc.utf8_lower(column), "true").to_numpy(zero_copy_only=False)
     if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():  # Arrow reads 0x10 as 16
         return texts
     for kind in (pa.int64(), pa.float64()):
@@ -177,7 +182,9 @@ def typed(facts: list[Facts], untyped: bool, name: str) -> str:
     kinds = {fact.kind for fact in facts if fact.kind}
     if kinds == {"no number"}:
         return "int32"
-    if "text" in kinds:
+    if kinds == {"boolean"}:
+        return "int64"
+    if "text" in kinds or "boolean" in kinds:
         if kinds != {"text"} and not untyped:
             raise InputError(f"{name} has numbers in some rows and text in others: a column is of one type; convert it")
         return "int32"

@@ -28,6 +28,7 @@ from dasktc.questions.measures import MEASURES, average_clustering, transitivity
 from dasktc.questions.similarity import BOUND, checked, similarity_frames
 from dasktc.questions.trussness import order_of_truss, truss_frames
 from dasktc.saved.folder import check_new
+from dasktc.saved.opening import saved_graph
 from dasktc.summary import Rows, Summarised
 from dasktc.wording import plural
 
@@ -180,7 +181,8 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
     A URL in this process's memory is refused. The summary has numbers of the graph, its scheme and order, the bytes of
     its arrays, and wall seconds of read, prepare, save and total.
     """
-    _refuse_inputs(source, out, options)
+    if saved_graph(source) is None:  # which is replaced when the new one is complete
+        _refuse_inputs(source, out, options)
     check_new(out, force, "nothing of it is left when this command ends")
     start = time.perf_counter()
     with prepare(source, **options) as graph:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from traceback import walk_tb
+from types import TracebackType
 from typing import Any
 
 from dasktc.errors import InputError
@@ -22,6 +23,8 @@ __all__ = ["CallerFunction", "name_of"]
 
 LONGEST = 200
 """Characters of an exception that an error repeats."""
+FRAMES = 100
+"""Most frames of an error's traceback: a client of Dask cannot unpickle those of a recursion without end, and waits."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class CallerFunction:
         """Call it; InputError where it would end the process."""
         try:
             return self.function(*args)
-        except Exception:
+        except Exception as error:
+            error.__traceback__ = _innermost(error.__traceback__)
             raise
         except BaseException as error:
             if _comes_from_signal(error):
@@ -51,6 +55,14 @@ def name_of(function: Any) -> str:
     while isinstance(function, partial):
         function = function.func
     return ascii(getattr(function, "__qualname__", type(function).__qualname__))[1:-1]
+
+
+def _innermost(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the outer ones of more than FRAMES frames."""
+    frames = len(list(walk_tb(traceback)))
+    while traceback is not None and frames > FRAMES:
+        traceback, frames = traceback.tb_next, frames - 1
+    return traceback
 
 
 def _comes_from_signal(error: BaseException) -> bool:

@@ -246,7 +246,7 @@ def on_device(graph: CountingContext) -> bool:
 
 def _fold(reduce: str | Fold[Any]) -> Fold[Any]:
     if isinstance(reduce, Fold) and all(map(callable, reduce)):
-        return Fold(*map(CallerFunction, reduce))
+        return Fold(CallerFunction(reduce.start), CallerFunction(reduce.add), CallerFunction(reduce.combine))
     if not isinstance(reduce, str) or reduce != "sum":
         raise InputError(
             f"reduce={shown(reduce)} is neither 'sum' nor a dasktc.Fold of three functions: give one of these"
@@ -369,7 +369,7 @@ def _asked(
     return fingerprint(graph) | {"kernel": VISITED} | asked
 
 
-def _own(function: Callable[..., Any]) -> Callable[..., Any]:
+def _own(function: Any) -> Any:
     """Return the caller's function itself."""
     return function.function if isinstance(function, CallerFunction) else function
 

@@ -12,7 +12,7 @@ import pytest
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.questions.caller_function import CallerFunction
+from dasktc.questions.caller_function import FRAMES, CallerFunction
 from tests.support import oracle
 from tests.support.slow_pipeline import source_of
 
@@ -68,6 +68,17 @@ def test_a_function_that_would_end_its_process_is_refused_once(graph, function, 
         with pytest.raises(InputError, match=reason):
             graph.survey(length, reduce=fold)
     assert graph.survey(length, reduce=COUNT) == 84  # its workers live
+
+
+def recurses(batch):
+    return recurses(batch)
+
+
+def test_a_recursion_without_end_is_told(graph):
+    with pytest.raises(RecursionError) as caught:
+        graph.survey(recurses)
+    assert sum(frame.name == "recurses" for frame in caught.traceback) <= FRAMES
+    assert graph.survey(length) == 84
 
 
 def test_a_function_of_no_triangle_is_refused():

@@ -290,6 +290,7 @@ MUTANTS = [
     Mutant("limit-unused", "bytes_of_triples", "if int(largest_bytes.max()) > limit:", "if False:", "planning/test_plan.py", "never_fits"),
     Mutant("exact-last", "make_plan", "scheme.replicated or successor is None or lean_plan is not None", "scheme.replicated", "planning/test_plan.py", "scratch_of_all_tasks"),
     Mutant("caller-exits", "CallerFunction", "        except BaseException as error:\n", "        except ValueError as error:\n", "questions/test_caller_function.py", "threads"),
+    Mutant("caller-frames", "_innermost", "frames > FRAMES", "False", "questions/test_caller_function.py", "recursion and threads"),
     Mutant("caller-signal", "_comes_from_signal", "    if any(code in handlers for code, _ in places):\n", "    if False:\n", "questions/test_caller_function.py", "signal"),
     Mutant("publish-aside", "_put_away", "    if os.path.lexists(old_folder):\n", "    if False:\n", "io/test_write.py", "replaced_by_force"),
     # saved graphs

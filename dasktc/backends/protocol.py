@@ -431,7 +431,7 @@ class Backend:
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.
     lookup : callable (ids, values) -> array
-        The place of each value among `ids`, which are ascending and distinct, and contain it.
+        The place, int32 or int64, of each value among `ids`, which are ascending and distinct, and contain it.
     sort : callable (keys, bound) -> array
         Sorts `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
     merge : callable (arrays, bound, low) -> array

@@ -272,6 +272,9 @@ MUTANTS = [
     Mutant("values-none", "_values", "if data.largest == 0 and graph.edges:", "if data.largest == 0:", "pipeline/test_attributes.py", "loops_alone"),
     # readers and writers
     Mutant("binary", "detect", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "io/formats/test_text.py", "control_bytes"),
+    Mutant("lookup-value", "lookup._find", "value = np.int64(values[i])", "value = np.int64(np.int32(values[i]))", "backends/cpu/test_lookup.py", "each_value"),
+    Mutant("lookup-next", "lookup._enter", "slot = (slot + U(1)) & mask", "break", "backends/cpu/test_lookup.py", "each_value"),
+    Mutant("lookup-order", "lookup.lookup", "places[order] = ids.searchsorted(values[order])", "places[:] = ids.searchsorted(values[order])", "backends/cpu/test_lookup.py", "each_value"),
     Mutant("rows-largest", "cpu.rows._integer", " or value > U(LARGEST)", "", "backends/cpu/test_rows.py", "19_digits"),
     Mutant("rows-digits", "cpu.rows._integer", " or place - begin > U(DIGITS)", "", "backends/cpu/test_rows.py", "19_digits"),
     Mutant("rows-wide", "cpu.rows._parse", " or b != np.int32(b)", "", "backends/cpu/test_rows.py", "known_texts"),

@@ -17,7 +17,7 @@ import pandas as pd
 from dasktc.backends import cpu
 from dasktc.backends.answers import ArrayAnswers
 from dasktc.backends.bit_matrix import NoBitMatrix
-from dasktc.backends.cpu import batches, cliques, edges, hub_tables, probes, radix, rows, text, visit, wedges
+from dasktc.backends.cpu import batches, cliques, edges, hub_tables, lookup, probes, radix, rows, text, visit, wedges
 from dasktc.backends.cpu.block_facts import CpuBlockFacts
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.jit import Kernel
@@ -86,16 +86,6 @@ def _distinct(values: Array) -> Array:
     return np.sort(np.asarray(pd.Series(values).unique()))
 
 
-def _lookup(ids: Array, values: Array) -> Array:
-    """Find the place of each value: by a hash table of all ids if there are many values, else by binary search."""
-    if len(values) > 16 * len(ids):
-        return pd.Index(ids).get_indexer(values)
-    order = np.argsort(values)
-    places = np.empty(len(values), dtype="int64")
-    places[order] = ids.searchsorted(values[order])
-    return places
-
-
 def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
     return _wrap(*make_edges(np, edges.CHUNK, recipe, first, last))
 
@@ -128,7 +118,7 @@ BACKEND = Backend(
     edge_frame=lambda edges: edges,
     text=TextIds(text.unite, text.ascending, text.dense, text.arrow, text.arrow),
     distinct=_distinct,
-    lookup=_lookup,
+    lookup=lookup.lookup,
     sort=sort,
     merge=radix.merge,
     dealt=radix.dealt,

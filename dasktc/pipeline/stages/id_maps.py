@@ -29,7 +29,7 @@ class SortedMap(IntegerIds):
     backend: Backend
 
     def dense(self, ids: Any) -> Array:
-        """Dense ids, int64."""
+        """Dense ids, int32 or int64."""
         return self.backend.lookup(self.ids, getattr(ids, "values", ids))
 
 

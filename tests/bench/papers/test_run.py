@@ -52,6 +52,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cupy_strict
 from tests.support.emulation.host import compiler
 from tests.support.oracle import multigraphs, triangles
+from tests.support.processes import patience
 
 COUNTED = {
     "hindex-fig4", "hindex-fig5", "hindex-gpus", "lstc-fig8", "lstc-fig10", "lstc-table6", "lstc-table9",
@@ -662,7 +663,7 @@ def test_quick_ends_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Run all of it as users do; the limit is two minutes on a laptop."""
     began = time.process_time()
     assert main(["bench", "papers", "--quick", "--backend", "cpu", "--out", str(tmp_path)]) == 0
-    assert time.process_time() - began < 90
+    assert time.process_time() - began < patience(90)  # beside others, a CPU second does less
     printed = capsys.readouterr().out
     assert all(f"{name}: " in printed for name in run.FIGURES)
     assert printed.count("\n  paper:  ") == printed.count("\n  agrees: ") > 30

@@ -185,9 +185,9 @@ MUTANTS = [
     Mutant("spill-short", "_view", "        if not count:\n            raise EOFError(", "        if not count:\n            break\n            raise EOFError(", "executors/stores/test_value_files.py", "cut_short"),
     Mutant("spill-limit", "FileStore.hold", "if self._resident() + nbytes > self._limit:", "if self._resident() > self._limit:", "executors/stores/test_file_store.py", "what_does_not_fit"),
     Mutant("spill-largest", "FileStore.set_task_memory", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "executors/stores/test_file_store.py", "largest_results_go"),
-    Mutant("prefetch-capacity", "_prefetcher", "is_current = owner == run and predecessor.capacity == capacity", "is_current = owner == run", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
-    Mutant("prefetch-run", "_prefetcher", "is_current = owner == run and predecessor.capacity == capacity", "is_current = bool(owner) and predecessor.capacity == capacity", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
-    Mutant("prefetch-counting", "_drop_prefetchers", " if thread not in state.counting]", "]", "executors/stores/test_shared_file_store.py", "second_question"),
+    Mutant("prefetch-capacity", "_prefetcher", "owner != run or blocks.capacity != capacity:", "owner != run:", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
+    Mutant("prefetch-run", "_prefetcher", "owner != run or blocks.capacity != capacity:", "blocks.capacity != capacity:", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
+    Mutant("prefetch-closed", "Prefetcher.__init__", "        weakref.finalize(self, self._reader.shutdown, wait=False, cancel_futures=True)\n", "", "executors/stores/test_shared_file_store.py", "second_question"),
     Mutant("prefetch-dropped", "SharedFileStore.after_tasks", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "executors/stores/test_shared_file_store.py", "workers_keep_no_block"),
     # counting
     Mutant("digest", "_digest", "digest(block.offsets, block.columns)", "digest(block.columns)", "counting/test_checkpoint.py", "checkpoint_of_another_block"),

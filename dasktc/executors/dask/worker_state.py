@@ -8,7 +8,6 @@ was garbage collected.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,12 +32,8 @@ class WorkerState:
 
     Attributes
     ----------
-    lock : threading.Lock
-        Held while prefetchers or the outbox are looked up or changed: a worker may have several threads.
     prefetchers : dict of int to (str, Prefetcher)
         For each thread: the run of its last counting task, and the prefetcher with its blocks in memory.
-    counting : set of int
-        Threads whose prefetcher a running counting task uses.
     devices : dict of str to DeviceStore
         For each run: its results on this worker's GPU.
     outbox : Outbox or None
@@ -49,9 +44,7 @@ class WorkerState:
         Ids of the latest finished runs; late calls of these runs free their store on exit.
     """
 
-    lock: Any = field(default_factory=threading.Lock)
     prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
-    counting: set[int] = field(default_factory=set)
     devices: dict[str, Any] = field(default_factory=dict)
     outbox: Any = None
     steps: dict[str, tuple[int, int]] = field(default_factory=dict)

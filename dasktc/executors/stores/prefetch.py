@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -15,7 +16,8 @@ __all__ = ["Prefetcher"]
 class Prefetcher:
     """Reads values from files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
-    Beside the values of running tasks it holds at most `capacity` bytes. Reading releases the GIL, as kernels do.
+    Beside the values of running tasks it holds at most `capacity` bytes. Reading releases the GIL, as kernels do. The
+    thread ends with the context, or with the last reference to this object.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -23,6 +25,7 @@ class Prefetcher:
         self._values: dict[Stored, Future[Any]] = {}
         self._current: set[Stored] = set()
         self._reader = ThreadPoolExecutor(1, "dasktc-read")
+        weakref.finalize(self, self._reader.shutdown, wait=False, cancel_futures=True)
 
     def __enter__(self) -> Self:
         return self

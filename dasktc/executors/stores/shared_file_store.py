@@ -15,7 +15,6 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -125,10 +124,10 @@ class FileWriter(ResultWriter):
         """
         keep_nothing()
         *call, next_files = args
-        with _prefetcher(run, capacity) as blocks:
-            values = blocks.use(_files_of(call))
-            blocks.prepare(next_files)
-            result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
+        blocks = _prefetcher(run, capacity)
+        values = blocks.use(_files_of(call))
+        blocks.prepare(next_files)
+        result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
         if not arrays:
             return result
         return call[0], [self.keep(array) for array in result[:-1]], result[-1]
@@ -140,42 +139,26 @@ class FileWriter(ResultWriter):
         return place
 
 
-@contextmanager
-def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
-    """Context with the prefetcher of this worker thread, for one task; a new one for another run or another count.
+def _prefetcher(run: str, capacity: int) -> Prefetcher:
+    """Return the prefetcher of this worker thread for a task; a new one for another run or another count.
 
-    A prefetcher that another run left is closed, because nobody else might: its client may have died. If another
-    question about the same graph ends meanwhile and drops the run's prefetchers, this one is closed when the task ends.
+    The former one goes, also one that a dead client's run left, which nobody else would drop. If another question about
+    the same graph ends meanwhile and drops the run's prefetchers, this one lives until the task ends.
     """
-    state, thread = worker_state(), threading.get_ident()
-    with state.lock:
-        owner, predecessor = state.prefetchers.get(thread, ("", None))
-        is_current = owner == run and predecessor.capacity == capacity
-        blocks: Prefetcher = predecessor if is_current else Prefetcher(capacity)
-        state.prefetchers[thread] = run, blocks
-        state.counting.add(thread)
-    try:
-        if not is_current:
-            if predecessor is not None:
-                predecessor.__exit__()
-            trim()
-        yield blocks
-    finally:
-        with state.lock:
-            state.counting.discard(thread)
-            is_dropped = thread not in state.prefetchers
-        if is_dropped:
-            blocks.__exit__()
+    prefetchers, thread = worker_state().prefetchers, threading.get_ident()
+    blocks: Prefetcher | None
+    owner, blocks = prefetchers.get(thread, ("", None))
+    if blocks is None or owner != run or blocks.capacity != capacity:
+        blocks = Prefetcher(capacity)
+        prefetchers[thread] = run, blocks  # frees the former one's blocks
+        trim()
+    return blocks
 
 
 def _drop_prefetchers(run: str, dask_worker: Any) -> None:
-    state = worker_state(dask_worker)
-    with state.lock:
-        run_threads = [thread for thread, (owner, _) in state.prefetchers.items() if owner == run]
-        blocks = {thread: state.prefetchers.pop(thread)[1] for thread in run_threads}
-        idle_prefetchers = [prefetcher for thread, prefetcher in blocks.items() if thread not in state.counting]
-    for prefetcher in idle_prefetchers:
-        prefetcher.__exit__()
+    prefetchers = worker_state(dask_worker).prefetchers
+    for thread in [thread for thread, (owner, _) in list(prefetchers.items()) if owner == run]:
+        prefetchers.pop(thread, None)
 
 
 def _files_of(call: Iterable[Any]) -> list[Stored]:

@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import time
-from types import SimpleNamespace
 
 import dask
 import numpy as np
@@ -21,7 +20,7 @@ from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.worker_state import worker_state
+from dasktc.executors.dask.worker_state import WorkerState, worker_state
 from dasktc.executors.stores import shared_file_store
 from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir, hidden_here
@@ -214,31 +213,24 @@ def test_a_frame_of_edges_outlives_its_graph(client, place):
 
 @pytest.fixture
 def worker(monkeypatch):
-    from threading import RLock
-
-    state = SimpleNamespace(lock=RLock(), prefetchers={}, counting=set())
+    state = WorkerState()
     monkeypatch.setattr(shared_file_store, "worker_state", lambda *given: state)
-    yield state
-    for _, blocks in state.prefetchers.values():
-        blocks.__exit__()
+    return state
 
 
 def test_blocks_are_read_ahead_within_the_memory_of_each_count(worker):
-    with shared_file_store._prefetcher("run", 100) as first:
-        pass
-    with shared_file_store._prefetcher("run", 100) as again:
-        assert again is first
-    with shared_file_store._prefetcher("run", 50) as smaller:
-        assert smaller.capacity == 50
-    with shared_file_store._prefetcher("another run", 50) as other:
-        assert other is not smaller
-        assert worker.prefetchers[next(iter(worker.prefetchers))] == ("another run", other)
+    first = shared_file_store._prefetcher("run", 100)
+    assert shared_file_store._prefetcher("run", 100) is first
+    smaller = shared_file_store._prefetcher("run", 50)
+    assert smaller.capacity == 50
+    other = shared_file_store._prefetcher("another run", 50)
+    assert other is not smaller
+    assert [*worker.prefetchers.values()] == [("another run", other)]
 
 
 def test_workers_keep_no_block_of_a_count_that_is_over(worker, tmp_path):
     store = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1)
-    with shared_file_store._prefetcher(store._run, 100):
-        pass
+    shared_file_store._prefetcher(store._run, 100)
     store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
     assert not worker.prefetchers
 
@@ -246,10 +238,12 @@ def test_workers_keep_no_block_of_a_count_that_is_over(worker, tmp_path):
 def test_blocks_are_read_while_a_second_question_about_the_graph_ends(worker, tmp_path):
     """That question drops the run's prefetchers; one that a task uses is closed only when that task ends."""
     store = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1)
-    first, second = (store.wrap(np.full)(100, value) for value in (1, 2))
-    with shared_file_store._prefetcher(store._run, 1 << 20) as blocks:
-        store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
-        assert blocks.use([first])[first].sum() == 100
+    block = store.wrap(np.full)(100, 1)
+    blocks = shared_file_store._prefetcher(store._run, 1 << 20)
+    store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
     assert not worker.prefetchers
+    assert blocks.use([block])[block].sum() == 100
+    reader = blocks._reader
+    del blocks
     with pytest.raises(RuntimeError, match="after shutdown"):
-        blocks.use([second])
+        reader.submit(len, "")

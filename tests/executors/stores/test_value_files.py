@@ -412,18 +412,16 @@ def test_runs_that_share_a_worker_leave_each_other_s_blocks(monkeypatch):
     """The end of one closes only its own prefetcher; that of a dead client's run is closed by the next run."""
     state, drop = WorkerState(), shared_file_store._drop_prefetchers
 
-    def of(run, capacity):
-        """The prefetcher that a finished task of a run has left."""
-        with shared_file_store._prefetcher(run, capacity) as blocks:
-            return blocks
-
     monkeypatch.setattr(shared_file_store, "worker_state", lambda worker=None: state)
+    of = shared_file_store._prefetcher
     first = of("a", 100)
     drop("b", None)
     assert of("a", 100) is first
+    reader = first._reader
+    del first
     second = of("b", 100)
     with pytest.raises(RuntimeError, match="after shutdown"):
-        first._reader.submit(len, "")
+        reader.submit(len, "")
     drop("a", None)
     assert of("b", 100) is second
     assert of("b", 200) is not second, "another count of the same run"

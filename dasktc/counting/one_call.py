@@ -14,18 +14,20 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from zlib import crc32
 
 from dasktc.backends import ON_DEVICE, get_backend, lazy_backend
-from dasktc.backends.calls import nothing_sent
+from dasktc.backends.calls import dask_worker, nothing_sent
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.progress import WorkerEvents, name_client, subscribed, tell_scheduler, unsubscribe
+from dasktc.executors.dask.progress import name_client, subscribed, tell_scheduler, unsubscribe
+from dasktc.executors.dask.worker_events import TOPIC, outbox_of
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.progress.tracker import Event, Progress, Tracker, tracker_of
@@ -60,15 +62,16 @@ class _Call:
         """Yield a tracker of the run whose events go to the scheduler and from there to the client."""
         tracker = Tracker()
         tracker.name, tracker.facts = self.run, self.facts
-        events = WorkerEvents(self.client)
-        tracker.listen("scheduler", events)
+        # the id of a client that listens is a topic, too, which Dask clears after the client has gone
+        outbox, topics = outbox_of(dask_worker()), [TOPIC, *([self.client] if self.client else ())]
+        tracker.listen("scheduler", partial(outbox.add, topics))
         try:
             yield tracker
         except BaseException as error:
             tracker.close(error=" ".join(f"{type(error).__name__}: {error}".split()))
             raise
         finally:
-            events.flush()
+            outbox.flush()
 
     def here(self) -> LocalExecutor:
         """The executor of the call."""

@@ -16,12 +16,12 @@ from queue import SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from dasktc.executors.dask.worker_events import TOPIC, outbox_of
+from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.progress.tracker import Event, Tracker
 from dasktc.once import LOCK
 
 __all__ = [
-    "PAGE", "ClientEvents", "WorkerEvents", "name_client", "page_of", "show_page", "subscribed", "tell_scheduler",
+    "PAGE", "ClientEvents", "name_client", "page_of", "show_page", "subscribed", "tell_scheduler",
     "unsubscribe",
 ]  # fmt: skip
 
@@ -67,26 +67,6 @@ class ClientEvents:
         ends = time.monotonic() + FLUSH_SECONDS
         while (self._waiting or self._sending) and time.monotonic() < ends:
             time.sleep(0.0005)
-
-
-class WorkerEvents:
-    """A listener that publishes events from within a task on a Dask worker.
-
-    The id of a client that listens, if it is given, is a topic, too, which Dask clears after the client has gone.
-    """
-
-    def __init__(self, client: str | None = None) -> None:
-        from distributed import get_worker
-
-        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, *([client] if client else ())]
-
-    def __call__(self, event: Event) -> None:
-        """Send an event."""
-        self._outbox.add(self._topics, event)
-
-    def flush(self) -> None:
-        """Have everything sent before the task's result."""
-        self._outbox.flush()
 
 
 def subscribed(client: Any, run: str) -> SimpleQueue[Event]:

@@ -51,33 +51,22 @@ def forced(options: Options) -> tuple[Options, bool]:
             f"backend cpu has no kernel {KERNEL}: hub, its default, already intersects rows as bits; leave "
             f"{option('kernel')} out, or take {advice(backend='cuda')}"
         )
-    choices = {"partition": options.partition, "reorder": options.reorder}
-    conflicts = [name for name, value in choices.items() if value != "auto"]
-    conflicts += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
-    if conflicts:
+    if conflicts := _prescriptions(options):
         raise _refused(f"{' and '.join(conflicts)} {'is' if len(conflicts) == 1 else 'are'} given")
     return replace(options, kernel="auto", backend="cuda"), True
 
 
 def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions, files: bool) -> None:
     """Refuse, with figures, a request for a bit matrix where the stages would count."""
-    if not answers_of(executor).in_one_memory:
-        raise _refused("a client is to count")
-    if counting.verify or counting.checkpoint is not None or files:
-        raise _refused("verify, a checkpoint, a report or files of results are asked for")
-    if source.ids != "int" or not source.parts or not all(hasattr(part, "ends") for part in source.parts):
-        raise _refused(f"{source.name} is no table of integers in memory")
-    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
-    if rows > MOST_EDGES:
-        raise _refused(f"{source.name} has {plural(rows, 'row')}, above {MOST_EDGES:,}")
+    if obstacle := _obstacle(executor, source, counting, files):
+        raise _refused(obstacle)
 
 
 def too_large(source: Source) -> InputError:
     """Make the error for a graph with too many vertices for the requested bit matrix."""
-    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     return _refused(
-        f"the {plural(rows, 'row')} of {source.name} have more than {MOST_VERTICES:,} ids, or more than {MOST_WORDS:,} "
-        "words of 64 bits of a matrix are read for them"
+        f"the {plural(_rows(source), 'row')} of {source.name} have more than {MOST_VERTICES:,} ids, or more than "
+        f"{MOST_WORDS:,} words of 64 bits of a matrix are read for them"
     )
 
 
@@ -98,17 +87,18 @@ def count_small(
     take the source that is returned: columns already copied to the device stay there. The options have the backend
     chosen. If a check fails, there is no result but a CountError.
     """
-    if not _open(executor, source, options, counting):
+    if options.kernel != "auto" or _prescriptions(options) or _obstacle(executor, source, counting):
         return None, source
-    bit_matrix, report = get_backend(options.chosen_backend).bit_matrix, counting.progress or silent
-    times = [time.perf_counter()]
+    bit_matrix, rows = get_backend(options.chosen_backend).bit_matrix, _rows(source)
+    if rows > bit_matrix.most_edges:
+        return None, source
+    report, times = counting.progress or silent, [time.perf_counter()]
     report("read", 0, 1)
     ends = _ends(source, options.chosen_backend)
     times.append(time.perf_counter())
     if ends is None:
         return None, source
     memory = memory_of(executor)
-    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     keys = bit_matrix.keys(*ends) if KEYS_BYTES * rows <= memory else None
     if keys is None or keys.nbytes > memory:
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
@@ -125,18 +115,26 @@ def count_small(
     return _result(bits, keys, _plan(bits, keys, memory), times, replace(source.read, rows=rows)), source
 
 
-def _open(executor: Executor, source: Source, options: Options, counting: CountOptions) -> bool:
-    """Whether a source in memory may be counted as a bit matrix here: no option says how to count it."""
-    if {options.kernel, options.partition, options.reorder} != {"auto"} or counting.verify or source.ids != "int":
-        return False
-    if any(value is not None for value in (options.parts, options.splits, options.memory, counting.checkpoint)):
-        return False
+def _prescriptions(options: Options) -> list[str]:
+    """Names of the given options, beside the kernel, that say how the stages count."""
+    names = [name for name in ("partition", "reorder") if getattr(options, name) != "auto"]
+    return names + [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
+
+
+def _obstacle(executor: Executor, source: Source, counting: CountOptions, files: bool = False) -> str:
+    """Say why the stages have to count a source, whatever options are given; empty where a bit matrix may."""
     if not answers_of(executor).in_one_memory:
-        return False
-    if not source.parts or not all(hasattr(part, "ends") for part in source.parts):
-        return False
-    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
-    return rows <= get_backend(options.chosen_backend).bit_matrix.most_edges
+        return "a client is to count"
+    if counting.verify or counting.checkpoint is not None or files:
+        return "verify, a checkpoint, a report or files of results are asked for"
+    if source.ids != "int" or not source.parts or not all(hasattr(part, "ends") for part in source.parts):
+        return f"{source.name} is no table of integers in memory"
+    rows = _rows(source)
+    return f"{source.name} has {plural(rows, 'row')}, above {MOST_EDGES:,}" if rows > MOST_EDGES else ""
+
+
+def _rows(source: Source) -> int:
+    return sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
 
 
 def _ends(source: Source, backend: str) -> tuple[object, object] | None:

@@ -163,7 +163,7 @@ def prepare_in_one_call(
         call = _Call(source_alone, options, limits, tracker.name, tracker.facts, threads, listener)
         results = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, home), prefer=home)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), results, prefer=home), handler)
-    tracker.goes_on()
+    tracker.resume()
     tell_scheduler(tracker, executor)
 
     def entry(number: int) -> Any:
@@ -216,7 +216,7 @@ def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[
     """Yield the tracker of a run, and a function that hands received events on to it; None if nobody watches."""
     tracker = tracker_of(progress)
     name_client(tracker, executor.client)
-    if not (tracker.heeded or tracker.tells):
+    if not (tracker.has_listeners or tracker.has_callback):
         yield tracker, None
         return
     events: SimpleQueue[Event] = subscribed(executor.client, tracker.name)
@@ -224,7 +224,7 @@ def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[
     def hear() -> None:
         with suppress(Empty):
             while True:
-                tracker.heard(events.get_nowait())
+                tracker.relay(events.get_nowait())
 
     try:
         yield tracker, hear

@@ -22,7 +22,7 @@ class Meter:
         self._tracker, self._graph = tracker, graph
         self._workers: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
         self._triangles = self._probes = self._wedges = self._tasks = 0
-        if not tracker.heeded:
+        if not tracker.has_listeners:
             return
         plan = graph.plan
         amounts = work_of_triples(plan, graph.prepared.sizes)
@@ -30,7 +30,6 @@ class Meter:
         for record in records:
             self._add(record)
         resumed_work = sum(self._work(record.job) for record in records)
-        self._before = self._probes
         plan_fields = ("partition", "parts", "splits", "tasks", "bytes_per_task", "bytes_total", "memory", "workers")
         facts: Event = {
             "plan": {
@@ -47,7 +46,7 @@ class Meter:
 
     def counted(self, record: Record) -> None:
         """Report a task that has ended."""
-        if self._tracker.heeded:
+        if self._tracker.has_listeners:
             self._add(record)
             job, count = record.job, record.count
             threads = len(self._graph.executor.worker_threads)

@@ -46,8 +46,8 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         self.page = False
         self._sent: dict[str, int] = {}
         self._sent_by_gone = 0
-        self._before: dict[str, int] = {}
-        self._looked = 0.0
+        self._sent_before: dict[str, int] = {}
+        self._look_time = 0.0
 
     async def start(self, scheduler: Any) -> None:
         """Add the page to a scheduler; Dask calls this, in the scheduler's thread."""
@@ -78,20 +78,20 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         now = time.time()
         if msg["run"] not in self.runs:
             self.runs[msg["run"]] = RunState(msg["run"], now - msg["seconds"], now)
-            self._before[msg["run"]] = self._all_sent()
+            self._sent_before[msg["run"]] = self._all_sent()
             while len(self.runs) > RUNS:
-                self._before.pop(self.runs.popitem(last=False)[0], None)
+                self._sent_before.pop(self.runs.popitem(last=False)[0], None)
         run = self.runs[msg["run"]]
         run.hear(msg, now)
-        if now - self._looked >= LOOK_SECONDS or msg["event"] != "progress":
-            self._looked = now
+        if now - self._look_time >= LOOK_SECONDS or msg["event"] != "progress":
+            self._look_time = now
             self.look(run)
 
     def look(self, run: RunState) -> None:
         """Record what the workers hold and have sent, for a run that is under way or the latest one."""
         if not run.is_over and (blocks := block_bytes(self.scheduler)) and any(blocks.values()):
             run.blocks = blocks
-        run.sent = self._all_sent() - self._before.get(run.name, 0)
+        run.sent = self._all_sent() - self._sent_before.get(run.name, 0)
 
     def _all_sent(self) -> int:
         workers = self.scheduler.identity(n_workers=-1)["workers"]

@@ -31,34 +31,34 @@ class _Listener:
     """Reads the numbers of signals as they arrive, in a thread, until it is closed."""
 
     def __init__(self) -> None:
-        self._pressed: float | None = None
-        self._own = 0
-        self._printing, self._said = threading.Lock(), False
+        self._press_time: float | None = None
+        self._own_signals = 0
+        self._printing, self._has_notice = threading.Lock(), False
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
-        self._before = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._former_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         self._thread = threading.Thread(target=self._listen, name="dasktc-ctrl-c", daemon=True)
         self._thread.start()
 
     @property
     def pressed(self) -> bool:
         """Whether Ctrl-C was pressed."""
-        return self._said
+        return self._has_notice
 
     def expect(self) -> None:
         """Take the next SIGINT for one that this process sends to itself."""
-        self._own += 1
+        self._own_signals += 1
 
     def say(self) -> None:
         """Print the notice, once."""
         with self._printing:
-            if not self._said:
-                self._said = True
+            if not self._has_notice:
+                self._has_notice = True
                 _print(NOTICE)
 
     def close(self) -> None:
         """Stop listening."""
-        signal.set_wakeup_fd(self._before)
+        signal.set_wakeup_fd(self._former_fd)
         self._writer.close()
         self._thread.join()
         self._reader.close()
@@ -70,12 +70,12 @@ class _Listener:
                     self._press()
 
     def _press(self) -> None:
-        if self._own:
-            self._own -= 1
-        elif self._pressed is None:
+        if self._own_signals:
+            self._own_signals -= 1
+        elif self._press_time is None:
             self.say()
-            self._pressed = time.monotonic()
-        elif time.monotonic() - self._pressed > SAME_SECONDS:
+            self._press_time = time.monotonic()
+        elif time.monotonic() - self._press_time > SAME_SECONDS:
             threading.Timer(LAST_SECONDS, os._exit, (INTERRUPTED,)).start()
             _print(AT_ONCE)
             os._exit(INTERRUPTED)  # workers notice that their client is gone

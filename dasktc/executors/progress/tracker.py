@@ -209,26 +209,26 @@ class Tracker:
         self.name = uuid4().hex[:8]
         self.facts: Event = {}
         self.source_bytes = 0
-        self._told, self._clock = callback, clock
+        self._callback, self._clock = callback, clock
         self._listeners: dict[Any, Listener] = {}
         self._stages: dict[str, Stage] = {}
         self._current: Stage | None = None
-        self._began, self._said = clock(), -inf
-        self._begun = self._over = False
+        self._began, self._event_time = clock(), -inf
+        self._has_begun = self._is_over = False
         self._pace: Pace | None = None
-        self._heard: Event | None = None
-        self._grouped: set[str] = set()
-        self._ends: float | None = None
-        self._evaluated = -inf
-        self._looked = self._before = self._all = self._left = 0.0
+        self._remote_event: Event | None = None
+        self._reported_stages: set[str] = set()
+        self._end_time: float | None = None
+        self._evaluation_time = -inf
+        self._remote_time = self._earlier_probes = self._planned_work = self._remaining_work = 0.0
         self.ahead = self.follows = False
 
     # reports
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Report finished steps of a stage; if it is another stage than before, that one has ended."""
-        if self._told is not None:
-            self._told(stage, done, total)
+        if self._callback is not None:
+            self._callback(stage, done, total)
         if not self._listeners:
             return
         state = self._stage(stage, total)
@@ -261,19 +261,19 @@ class Tracker:
         if self._current is None or self._current.name not in PREPARING:
             return
         last_stage = list(self._stages)[-1]
-        for stage in self._open():
+        for stage in self._open_stages():
             if stage.name in counts:
-                self._grouped.add(stage.name)
+                self._reported_stages.add(stage.name)
                 (stage.done, stage.total), task_steps = counts[stage.name], steps.get(stage.name, ())
                 parts = sum(finished_steps / total for finished_steps, total in task_steps)
                 stage.share = min(1.0, (stage.done + parts) / max(1, stage.total))
-        for stage in self._open():
-            names = self._grouped.union(MAY_HAVE_NO_TASK)
+        for stage in self._open_stages():
+            names = self._reported_stages.union(MAY_HAVE_NO_TASK)
             is_forgotten = stage.name in names - counts.keys()  # Dask forgets tasks that nobody needs
             if stage.name == last_stage or not (is_forgotten or stage.share == 1):
                 break  # no stage ends before one that it follows
             self._end(stage)
-        self._current = self._open()[0]
+        self._current = self._open_stages()[0]
         self._changed()
 
     def planned(self, threads: int, tasks: tuple[int, int], work: float, done: float, fields: Event) -> None:
@@ -291,64 +291,63 @@ class Tracker:
             Further fields of the stage's events, `probes` among them.
         """
         if self._listeners:
-            self._all, self._left = work, work - done
-            self._ends, self._before, self._evaluated = None, fields.get("probes", 0), -inf
+            self._planned_work, self._remaining_work = work, work - done
+            self._end_time, self._earlier_probes, self._evaluation_time = None, fields.get("probes", 0), -inf
             self._pace = Pace(self._clock(), threads)
             self._begin("count", Stage("count", self._clock(), *tasks, done / work if work else 0.0, more=fields))
 
     def counted(self, worker: str, work: float, seconds: float, fields: Event, threads: int) -> None:
         """Record a finished counting task, the fields of the stage's next events, and the current number of threads."""
         if self._pace is not None and (stage := self._current) is not None:
-            self._pace.threads = max(1, threads)
-            self._pace.ended(worker, work, seconds, self._clock())
-            self._left -= work
-            stage.share = min(1.0, 1 - self._left / self._all) if self._all else 1.0
-            stage.more = fields | {"rate": (fields["probes"] - self._before) / max(1e-9, self._clock() - stage.began)}
-            now = self._clock()
-            if now - self._evaluated >= EVALUATED_SECONDS or self._left <= 0:
-                seconds_left, self._evaluated = self._pace.left(self._left, now), now
-                self._ends = None if seconds_left is None else now + seconds_left
+            now, self._pace.threads = self._clock(), max(1, threads)
+            self._pace.ended(worker, work, seconds, now)
+            self._remaining_work -= work
+            stage.share = min(1.0, 1 - self._remaining_work / self._planned_work) if self._planned_work else 1.0
+            stage.more = fields | {"rate": (fields["probes"] - self._earlier_probes) / max(1e-9, now - stage.began)}
+            if now - self._evaluation_time >= EVALUATED_SECONDS or self._remaining_work <= 0:
+                seconds_left, self._evaluation_time = self._pace.left(self._remaining_work, now), now
+                self._end_time = None if seconds_left is None else now + seconds_left
 
     def fault(self, what: str, **more: Any) -> None:
         """Report that something was lost, and is made again."""
         self._emit({"event": "fault", "what": what, **more})
 
-    def heard(self, event: Event) -> None:
+    def relay(self, event: Event) -> None:
         """Take over an event of this run from the process in which it continues."""
         stage, done, total, kind = event["stage"], event["done"], event["total"], event["event"]
         if stage == RUN:
-            self._heard_of_all(event)
+            self._relay_run(event)
             return
-        predecessor = self._heard
-        self._heard, self._looked = event, self._clock()
+        predecessor = self._remote_event
+        self._remote_event, self._remote_time = event, self._clock()
         is_repeat = predecessor is not None and (predecessor["stage"], predecessor["done"]) == (stage, done)
-        if self._told is not None and not is_repeat and not (kind == "ended" and total == 1):
-            self._told(stage, done, total)
+        if self._callback is not None and not is_repeat and not (kind == "ended" and total == 1):
+            self._callback(stage, done, total)
         for listener in self._listeners.values():
             listener(event)
 
-    def _heard_of_all(self, event: Event) -> None:
+    def _relay_run(self, event: Event) -> None:
         """Pass on, once, that the run has begun, and that it ended with a result; `close` reports errors in full."""
         is_begin = event["event"] == "begun"
-        if (is_begin and self._begun) or "error" in event:
+        if (is_begin and self._has_begun) or "error" in event:
             return
-        self._begun, self._over = True, self._over or not is_begin
+        self._has_begun, self._is_over = True, self._is_over or not is_begin
         for listener in self._listeners.values():
             listener(event)
 
     def end_stages(self) -> None:
         """End all stages, because the run continues in another process."""
-        for stage in self._open():
+        for stage in self._open_stages():
             self._end(stage)
 
-    def goes_on(self) -> None:
+    def resume(self) -> None:
         """Continue the run here, after the process that had begun it."""
-        self._begun, self._heard = True, None
+        self._has_begun, self._remote_event = True, None
 
     def close(self, error: str | None = None, **result: Any) -> None:
         """End the run, with its result or its error."""
-        if self._begun and not self._over:
-            self._over = True
+        if self._has_begun and not self._is_over:
+            self._is_over = True
             if error is None:
                 self.end_stages()
             fields = {"event": "ended"} | (result if error is None else {"error": error})
@@ -365,22 +364,22 @@ class Tracker:
         self._listeners.setdefault(key, listener)
 
     @property
-    def tells(self) -> bool:
+    def has_callback(self) -> bool:
         """Whether a callable is told of every step."""
-        return self._told is not None
+        return self._callback is not None
 
     @property
-    def heeded(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether there are any listeners."""
         return bool(self._listeners)
 
     def now(self) -> Event:
         """Describe the current state as an event of progress; {} before the run has begun."""
-        if self._heard is not None:
-            elapsed = self._clock() - self._looked
-            seconds_left = self._heard["left"]
-            return self._heard | {
-                "seconds": self._heard["seconds"] + elapsed,
+        if self._remote_event is not None:
+            elapsed = self._clock() - self._remote_time
+            seconds_left = self._remote_event["left"]
+            return self._remote_event | {
+                "seconds": self._remote_event["seconds"] + elapsed,
                 "left": None if seconds_left is None else max(0.0, seconds_left - elapsed),
             }
         if (stage := self._current) is None:
@@ -399,16 +398,16 @@ class Tracker:
 
     def left(self) -> float | None:
         """Seconds until counting ends; None before its first task has ended, and in other stages."""
-        stage = next(iter(self._open()), self._current)
+        stage = next(iter(self._open_stages()), self._current)
         counts = stage is not None and stage.name == "count"
-        return max(0.0, self._ends - self._clock()) if counts and self._ends is not None else None
+        return max(0.0, self._end_time - self._clock()) if counts and self._end_time is not None else None
 
     # implementation
 
     def _base(self) -> Event:
         return {"run": self.name, "seconds": round(self._clock() - self._began, 3)}
 
-    def _open(self) -> list[Stage]:
+    def _open_stages(self) -> list[Stage]:
         return [stage for stage in list(self._stages.values()) if stage.ended is None]  # a bar's thread asks, too
 
     def _stage(self, name: str, total: int) -> Stage:
@@ -422,17 +421,17 @@ class Tracker:
 
     def _begin(self, name: str, stage: Stage) -> Stage:
         """Begin a stage; the others end, except those whose tasks a cluster may still run."""
-        for open_stage in self._open():
+        for open_stage in self._open_stages():
             if not (self.ahead and open_stage.name in SUBMITTED_AHEAD and name in PREPARING):
                 self._end(open_stage)
-        if not self._begun:
-            self._begun = True
+        if not self._has_begun:
+            self._has_begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
         self._stages.pop(name, None)  # a stage that begins again is the latest
         self._current = self._stages[name] = stage
         event = self.now() | {"event": "begun"}
-        self._current = self._open()[0]  # among those submitted ahead, the one that the others wait for
-        self._said = self._clock()
+        self._current = self._open_stages()[0]  # among those submitted ahead, the one that the others wait for
+        self._event_time = self._clock()
         self._emit(event)
         return stage
 
@@ -446,8 +445,8 @@ class Tracker:
         self._emit(self.now() | {"event": "ended", "took": round(stage.ended - start, 3)})
 
     def _changed(self) -> None:
-        if self._clock() - self._said >= EVENT_SECONDS:
-            self._said = self._clock()
+        if self._clock() - self._event_time >= EVENT_SECONDS:
+            self._event_time = self._clock()
             self._emit(self.now())
 
     def _emit(self, event: Event) -> None:

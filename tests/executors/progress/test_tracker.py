@@ -250,7 +250,7 @@ def test_a_bar_asks_while_stages_begin():
     try:
         thread.start()
         for _ in range(2000):
-            tracker._open()
+            tracker._open_stages()
     finally:
         sys.setswitchinterval(before)
         over.set()
@@ -589,7 +589,7 @@ def test_a_monitor_keeps_the_latest_runs():
         del workers[f"w{number}"]
         monitor.remove_worker(monitor.scheduler, f"w{number}")
     latest = [str(number) for number in range(2 * RUNS, 3 * RUNS)]
-    assert (list(monitor.runs), list(monitor._before)) == (latest, latest)
+    assert (list(monitor.runs), list(monitor._sent_before)) == (latest, latest)
     assert (monitor._all_sent(), monitor._sent) == (2 * 3 * RUNS, {})
 
 

@@ -34,8 +34,6 @@ class Partition(Protocol):
         One for each part, where the scheme has proxies.
     wedges : int
         Wedges that all counting tasks together must stream.
-    shift : int
-        Bits of an id in an edge key.
     """
 
     @property
@@ -46,9 +44,6 @@ class Partition(Protocol):
 
     @property
     def wedges(self) -> int: ...  # noqa: D102
-
-    @property
-    def shift(self) -> int: ...  # noqa: D102
 
     def numbering(self, side: int) -> Any:
         """First id and stride of the vertices of a side (`Scheme.sides`), or a handle of their ids."""
@@ -69,11 +64,6 @@ class GridPartition(NamedTuple):
     def measured(cls, plane: Plane, graph: Oriented, layout: Layout) -> GridPartition:
         """Measure the blocks of a layout, without building them."""
         return cls(layout, plane.measure(graph, layout), graph.wedges)
-
-    @property
-    def shift(self) -> int:
-        """Bits of an id in an edge key."""
-        return self.layout.shift
 
     def numbering(self, side: int) -> tuple[int, int]:
         """First id and stride of the vertices in a row or column of the grid."""

@@ -79,18 +79,42 @@ class ProxyPartition(NamedTuple):
     members: list[Any]
     local: list[Any]
 
-    @property
-    def shift(self) -> int:
-        """Bits of an id in an edge key."""
-        return self.shape.shift
-
     def numbering(self, side: int) -> Any:
         """Handle of the ids of a part's vertices."""
         return self.members[side]
 
     def build(self, plane: Plane, graph: Oriented, where: Where) -> dict[Block, Any]:
         """Build each part's two blocks: (part, 0), rows of local vertices, and (part, 1), all rows."""
-        return _build(plane, graph, self, where)
+        blocks, shift, columns, parts = {}, self.shape.shift, self.sizes.edges, len(self.members)
+        executor = plane.executor
+        edges = _Edges.of(executor, graph, parts, shift, "blocks")
+        graph.partitions.take()
+        shard_counts = _held_in_shards(edges, self.tails)
+        for part, members in enumerate(self.members):
+            firsts = [0, *accumulate(counts[part] for counts in shard_counts)]
+            number = Sharded(
+                self.tails.starts,
+                [
+                    executor.submit("blocks", lstc.numbers_of, *arguments, first, part, executor.backend)
+                    for *arguments, first in zip(self.tails.parts, self.heads.parts, firsts, strict=False)
+                ],
+            )
+            part_keys = edges.map(lstc.keys_in_part, [number])
+            edge_count, bound = int(columns[part, 1]), 1 << 2 * shift
+            cuts = splitters(executor, "blocks", part_keys, edge_count, plane.partitions(edge_count))
+            rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(self.sizes.rows[part, 1])]
+            ranges = plane.exchange("blocks", Inputs(part_keys), [row << shift for row in rows[1:-1]], bound)
+            home = where.get((part, 1)) if len(self.members) >= plane.threads else None  # else slabs on all workers
+            slabs = [
+                executor.submit(
+                    "blocks", lstc.slabs_of_part, keys, span, self.local[part], shift, executor.backend, prefer=home
+                )
+                for keys, span in zip(ranges, pairwise(rows), strict=True)
+            ]
+            for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
+                arguments = (half, place, members, self.shape.ordered, executor.backend, int(columns[place]))
+                blocks[place] = executor.submit("blocks", lstc.block_of_part, *arguments, prefer=where.get(place))
+        return blocks
 
 
 class _Edges(NamedTuple):
@@ -232,40 +256,3 @@ def _members(executor: Executor, assignment: Sharded, tails: Sharded, part: int)
     if len(members) == 1:
         return members[0], flags[0]
     return tuple(executor.submit("plan", lstc.together, arrays, executor.backend) for arrays in (members, flags))
-
-
-# blocks
-
-
-def _build(plane: Plane, graph: Oriented, partition: ProxyPartition, homes: Where) -> dict[Block, Any]:
-    """Build each part's two blocks: its local vertices' edges, and all its edges; takes the partitions over."""
-    blocks, shift, columns, parts = {}, partition.shape.shift, partition.sizes.edges, len(partition.members)
-    executor = plane.executor
-    edges = _Edges.of(executor, graph, parts, shift, "blocks")
-    graph.partitions.take()
-    shard_counts = _held_in_shards(edges, partition.tails)
-    for part, members in enumerate(partition.members):
-        firsts = [0, *accumulate(counts[part] for counts in shard_counts)]
-        number = Sharded(
-            partition.tails.starts,
-            [
-                executor.submit("blocks", lstc.numbers_of, *arguments, first, part, executor.backend)
-                for *arguments, first in zip(partition.tails.parts, partition.heads.parts, firsts, strict=False)
-            ],
-        )
-        part_keys = edges.map(lstc.keys_in_part, [number])
-        edge_count, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", part_keys, edge_count, plane.partitions(edge_count))
-        rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(partition.sizes.rows[part, 1])]
-        ranges = plane.exchange("blocks", Inputs(part_keys), [row << shift for row in rows[1:-1]], bound)
-        home = homes.get((part, 1)) if len(partition.members) >= plane.threads else None  # else slabs on all workers
-        slabs = [
-            executor.submit(
-                "blocks", lstc.slabs_of_part, keys, span, partition.local[part], shift, executor.backend, prefer=home
-            )
-            for keys, span in zip(ranges, pairwise(rows), strict=True)
-        ]
-        for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
-            arguments = (half, place, members, partition.shape.ordered, executor.backend, int(columns[place]))
-            blocks[place] = executor.submit("blocks", lstc.block_of_part, *arguments, prefer=homes.get(place))
-    return blocks

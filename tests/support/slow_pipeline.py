@@ -217,7 +217,7 @@ def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:
     order = found.graph.order.whole
     pairs = set()
     for keys in found.graph.partitions:
-        source, target = unpack(keys, found.partition.shift)
+        source, target = unpack(keys, found.partition.layout.shift)
         pairs |= set(zip(order[source].tolist(), order[target].tolist(), strict=True))
     return order.tolist(), pairs
 

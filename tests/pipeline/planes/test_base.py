@@ -130,8 +130,8 @@ def test_only_degree_order_says_that_columns_lie_below_rows(how):
     found = prepared(random_edges(40, 200, 3), reorder=how)
     assert found.partition.layout.graph.ordered == (how == "degree")
     if found.partition.layout.graph.ordered:
-        keys, mask = np.concatenate(list(found.graph.partitions)), (1 << found.partition.shift) - 1
-        assert (keys & mask < keys >> found.partition.shift).all()
+        keys, mask = np.concatenate(list(found.graph.partitions)), (1 << found.partition.layout.shift) - 1
+        assert (keys & mask < keys >> found.partition.layout.shift).all()
 
 
 class Roomy(MemoryStore):

@@ -76,7 +76,7 @@ def test_edges_are_directed_by_rows(name, backend):
     edges = GRAPHS[name]
     order, pairs = ranks_by_rows(edges)
     found = prepared(edges, parts=3, backend=backend, partition="whole", kernel="hub")
-    graph, shift = found.graph, found.partition.shift
+    graph, shift = found.graph, found.partition.layout.shift
     assert isinstance(graph.partitions, Rows)
     assert [sorted(order)[dense] for dense in graph.order.whole.tolist()] == order
     keys = [key for partition in graph.partitions for key in partition.tolist()]
@@ -169,7 +169,7 @@ def test_columns_of_rows_become_keys_again(name):
     _, pairs = ranks_by_rows(edges)
     with tuned(one_partition=1, ranges_a_thread=3):
         found = prepared(edges, backend="cpu", partition="whole")
-    known = sorted(source << found.partition.shift | target for source, target in pairs)
+    known = sorted(source << found.partition.layout.shift | target for source, target in pairs)
     partitions = list(found.graph.partitions)
     assert [key for partition in partitions for key in partition.tolist()] == known
 

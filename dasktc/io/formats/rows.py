@@ -378,6 +378,6 @@ def _reason(line: str, dialect: Dialect) -> str:
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
                 f"holds {fields[place][:40]!r} where an integer id is expected, as in other rows or as was asked for; "
-                f"drop the line if it is a comment, header or total, or use {advice(ids='text')} if ids are names"
+                f"use {advice(ids='text')} if ids are names, or drop the line if it is a comment, header or total"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

@@ -187,11 +187,11 @@ def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: Read
         reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds, options.surveyed
     )
     doubt = None
-    sources = [
-        int(fields[columns[0]]) for fields, kind in zip(reading.fields, reading.kinds, strict=True) if kind == "int"
-    ]
+    rows_read = zip(reading.fields, reading.kinds, strict=True)
+    sources = [fields[columns[0]] for fields, kind in rows_read if kind == "int"]
+    has_descents = sources != sorted(sources, key=lambda digits: (len(digits), digits))
     is_range = reading.fields[0] == [*map(str, range(len(reading.fields[0])))]  # pandas numbers columns without names
-    is_doubtful = is_range and not header and options.skip is None and sources != sorted(sources)
+    is_doubtful = is_range and not header and options.skip is None and has_descents
     if is_doubtful or (reading.doubtful and ids == "text"):
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))
     if ids == "int" and options.ids is None:

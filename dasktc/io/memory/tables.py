@@ -219,13 +219,8 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
         return _from_dask_columns(obj, options)
     if not are_two_columns(obj):
         return from_edges(obj, options)
-    first, second = (getattr(item, "index", None) if "pandas" in roots(item) else None for item in obj)
-    if (
-        hasattr(first, "equals")
-        and hasattr(second, "equals")
-        and len(first) == len(second)
-        and not first.equals(second)
-    ):
+    indexes = [item.index for item in obj if "pandas" in roots(item) and hasattr(item, "iloc") and item.ndim == 1]
+    if len(indexes) == 2 and len(indexes[0]) == len(indexes[1]) and not indexes[0].equals(indexes[1]):
         raise InputError(
             "the pair's two Series have different indexes: whether rows belong together by index or by position is "
             "unclear; pass pandas.concat(pair, axis=1), or to_numpy() of each"

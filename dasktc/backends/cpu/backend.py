@@ -81,11 +81,6 @@ def _memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def _distinct(values: Array) -> Array:
-    """Sorted distinct values: a hash table drops repeats first, so that V and not 2E values are sorted."""
-    return np.sort(np.asarray(pd.Series(values).unique()))
-
-
 def _make(recipe: Recipe, first: int, last: int) -> pd.DataFrame:
     return _wrap(*make_edges(np, edges.CHUNK, recipe, first, last))
 
@@ -117,7 +112,7 @@ BACKEND = Backend(
     wrap=_wrap,
     edge_frame=lambda edges: edges,
     text=TextIds(text.unite, text.ascending, text.dense, text.arrow, text.arrow),
-    distinct=_distinct,
+    distinct=lookup.distinct,
     lookup=lookup.lookup,
     sort=sort,
     merge=radix.merge,

@@ -1,11 +1,11 @@
-"""Places of ids among all ids of a graph: by a hash table where they are many, else by a search."""
+"""Distinct ids, and places of ids among all ids of a graph: by a hash table where they are many, else by a search."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dasktc.backends.cpu.lookup import MANY, lookup
+from dasktc.backends.cpu.lookup import LEAST_BITS, MANY, distinct, lookup
 
 FAR = 2**62
 IDS = {
@@ -29,6 +29,26 @@ def test_each_value_is_found(ids, many):
     assert (places == expected).all()
     table = np.stack([ids[expected], ids[expected]], axis=1)  # whose columns are strided
     assert (lookup(ids, table[:, 1]) == expected).all()
+
+
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_distinct_values_ascend(ids):
+    ids, rng = np.array(ids, "int64"), np.random.default_rng(2)
+    values = np.concatenate([ids, ids[rng.integers(0, len(ids), 3 * len(ids))]])
+    rng.shuffle(values)
+    assert distinct(values).tolist() == sorted({*values.tolist()})
+    assert (distinct(np.stack([values, values], axis=1)[:, 1]) == distinct(values)).all()
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_table_of_distinct_values_grows(dtype, more):
+    size = 2 ** (LEAST_BITS + 1) + more  # more than fit once it has grown once, or just as many
+    values = np.tile(np.arange(size, dtype=dtype)[::-1] * 3, 2)
+    found = distinct(values)
+    assert (found == np.arange(size) * 3).all()
+    assert found.dtype == "int64"
+    assert distinct(values[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])

@@ -88,8 +88,10 @@ struct Text {
 
   // The ids in the fields `first` and first + 1 + `between` of the row at p.
   __device__ bool row(int64 p, uint32 first, uint32 between, int64& a, int64& b) const {
+    int64 head = p;
+    while (is_blank(at(head))) { head++; }
+    if (at(head) == '#' || at(head) == '%') { return false; }
     p = behind_blanks(p);
-    if (at(p) == '#' || at(p) == '%') { return false; }
     for (uint32 k = 0; k < first; k++) {
       if (!any_field(p) || !next_field(p)) { return false; }
     }

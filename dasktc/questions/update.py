@@ -689,21 +689,21 @@ def _rebuild(
     drop = xp.zeros(block.edges, dtype=bool)
     drop[position] = True
     columns = block.columns[~drop] if is_hit.all() else block.columns  # refused below
-    lengths = np.zeros(rows, "int64")
-    old_lengths = np.diff(on_host(block.offsets))[:rows]
-    lengths[: len(old_lengths)] = old_lengths
+    lengths, offsets = np.zeros(rows, "int64"), np.zeros(rows + 1, "int64")
+    shared_rows = min(rows, len(block.offsets) - 1)
+    lengths[:shared_rows] = np.diff(on_host(block.offsets[: shared_rows + 1]))
     np.subtract.at(lengths, row[row < rows], 1)
-    offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
+    np.cumsum(lengths, out=offsets[1:])
     _, row, column = _in_block(edit.insert, place, parts)
-    position, _ = _positions(offsets, columns, row, column, backend)
+    position, _ = _positions(xp.asarray(offsets), columns, row, column, backend)
     is_new = xp.zeros(len(columns) + len(row), dtype=bool)
     is_new[position + xp.arange(len(row), dtype="int64")] = True
     new_columns = xp.empty(len(is_new), dtype="int32")
     new_columns[is_new] = xp.asarray(column.astype("int32"))
     new_columns[~is_new] = columns
     np.add.at(lengths, row, 1)
-    offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
+    np.cumsum(lengths, out=offsets[1:])
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    new_block = OrientedCSR(offsets, new_columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
+    new_block = OrientedCSR(xp.asarray(offsets), new_columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
     check_edges(new_block, edges)
     return new_block

@@ -148,6 +148,8 @@ class Manifest(_Record, frozen=True, kw_only=True):
         Of the source; see `io.source.Source`.
     vertices, edges, rows, loops, wedges : int
         Of the graph; `rows` were read, `loops` of them dropped.
+    half_weight : int
+        Of a graph that was updated; see `pipeline.prepare.Prepared`.
     kernel : str or None
         Chosen for `backend`, for the reason `choice`; None where another fits more memory.
     facts : dict of str to int
@@ -164,6 +166,7 @@ class Manifest(_Record, frozen=True, kw_only=True):
     edges: Count
     rows: Count
     loops: Count
+    half_weight: Count = 0
     wedges: Count
     read: Reading
     method: MethodRecord

@@ -168,7 +168,6 @@ def open_plan(
     manifest, is_automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, manifest, options, planned_for)
     vertices, saved_partition = manifest.vertices, manifest.partition()
-    half_weight = -(-(manifest.facts["longest"] ** 2) // 2)  # more than its rows, perhaps, where it was updated
     plan, partition, options = plan_count(
         options,
         max(vertices, manifest.method.parts),  # the grid stays as it was where updates removed vertices
@@ -179,7 +178,7 @@ def open_plan(
         automatic=is_automatic,
         memory_per_call=None if planned_for else choose_plane(executor, options).stage_memory,
         planned_for=planned_for,
-        rows=max(manifest.rows - manifest.loops, half_weight),
+        rows=max(manifest.rows - manifest.loops, manifest.half_weight),
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
@@ -199,7 +198,9 @@ def open_plan(
     source = Source(saved.name, (), saved.ids, saved.triangles, reading=saved.reading, folder=saved.folder)
     seconds = {"read": 0.0, "prepare": 0.0}
     counts = manifest.rows, manifest.loops
-    return Prepared(graph, partition, plan, numbering, *counts, source, options, seconds, half_weight=half_weight)
+    return Prepared(
+        graph, partition, plan, numbering, *counts, source, options, seconds, half_weight=manifest.half_weight
+    )
 
 
 def open_blocks(

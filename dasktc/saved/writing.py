@@ -53,6 +53,7 @@ def _write_files(
         edges=plan.edges,
         rows=prepared.rows,
         loops=prepared.loops,
+        half_weight=prepared.half_weight,
         wedges=graph.wedges,
         read=replace(source.read, what=without_secrets(source.read.what)),
         method=manifest.MethodRecord(

@@ -481,5 +481,5 @@ def test_bounds_of_rows_are_those_of_the_new_graph(tmp_path, edges, add, remove,
         for entries in range(int(lengths.max())):
             assert bounds.rows_above(entries, size) >= 1 + np.flatnonzero(lengths > entries)[-1]
         opened = dasktc.open_graph(tmp_path / "saved")
-        assert GraphBounds(opened._context.prepared.weights, ordered=True).longest >= lengths.max()
+        assert opened._context.prepared.weights == weights
         add, remove = remove, add

@@ -32,14 +32,14 @@ def texts(draw, fields):
     plain = st.tuples(IDS, gaps, IDS, st.sampled_from(["", "", "\r", " "])).map("".join)
     any_row = st.builds(
         lambda start, cells, gap, end: start + gap.join(cells) + end,
-        st.sampled_from(["", " "]),
+        st.sampled_from(["", " ", "\t"]),
         st.lists(fields, min_size=1, max_size=4),
         gaps,
         st.sampled_from(["", "", " ", "\r", "\t"]),
     )
-    no_row = st.sampled_from(["", "# c", "%", " # x", "  ", "\r", "#\rx", '# "'])
+    no_row = st.sampled_from(["", "# c", "%", " # x", "\t# c\t5\t9", "  ", "\r", "#\rx", '# "'])
     rows = draw(st.lists(st.one_of(plain, plain, plain, any_row, no_row), max_size=50))
-    columns = draw(st.sampled_from([(0, 1), (0, 1), (1, 0), (0, 2), (2, 1), (1, 1)]))
+    columns = draw(st.sampled_from([(0, 1), (0, 1), (1, 0), (0, 2), (2, 1), (1, 1), (2, 3)]))
     end = draw(st.sampled_from(["\n", "\r\n"]))
     return Dialect(separator, columns, "int"), end.join(rows) + draw(st.sampled_from(["", end, end + end]))
 
@@ -56,11 +56,14 @@ def compare(parser, dialect, text):
         assert {ids.dtype.name for ids in pair} == {"int64" if wide else "int32"}
 
 
-def pairs_of(parser, text, separator):
+def pairs_of(parser, text, separator, columns=(0, 1)):
     """The pairs of ids that a parser of plain rows finds; None where it leaves a text to the other one."""
-    found = parser(np.frombuffer(text.encode(), np.uint8), separator, (0, 1))
+    found = parser(np.frombuffer(text.encode(), np.uint8), separator, columns)
     return None if found is None else list(zip(*(ids.tolist() for ids in found), strict=True))
 
+
+COMMENTS = ["# a\t5\t9", "\t# a\t5\t9", " \t\t%\t5\t9"]
+"""Lines that are comments, whose third and fourth fields between tabs are integers."""
 
 KNOWN = [
     ("", None, []),

@@ -86,10 +86,10 @@ def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: in
         begin = place
         while _is_blank(text[place]):
             place += U(1)
+        if text[place] == HASH or text[place] == PERCENT:
+            return -1, False
         if text[place] != NEWLINE and text[place] != RETURN:  # else the line is blank
             place = _behind_blanks(text, begin, separator)
-            if text[place] == HASH or text[place] == PERCENT:
-                return -1, False
             for _ in range(first):
                 end = _behind_field(text, place, separator)
                 place = _next_field(text, end, separator)

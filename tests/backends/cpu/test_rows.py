@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from dasktc.backends.cpu.rows import parse
-from tests.support.row_texts import IDS, KNOWN, ODD, compare, pairs_of, texts
+from tests.support.row_texts import COMMENTS, IDS, KNOWN, ODD, compare, pairs_of, texts
 
 LARGEST = 2**63 - 1
 
@@ -20,6 +20,11 @@ def test_what_is_parsed_is_what_the_parser_of_any_row_reads(given_text):
 @pytest.mark.parametrize(("text", "separator", "pairs"), KNOWN)
 def test_known_texts(text, separator, pairs):
     assert pairs_of(parse, text, separator) == pairs
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_no_comment_is_a_row(comment):
+    assert pairs_of(parse, f"a\tb\t1\t2\n{comment}\n", "\t", (2, 3)) is None
 
 
 @pytest.mark.parametrize("sign", ["", "-"])

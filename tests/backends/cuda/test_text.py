@@ -9,7 +9,7 @@ from hypothesis import given
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.io.formats import lines
 from tests.support.emulation.host import HostDevice, needs_compiler
-from tests.support.row_texts import IDS, KNOWN, ODD, compare, pairs_of, texts
+from tests.support.row_texts import COMMENTS, IDS, KNOWN, ODD, compare, pairs_of, texts
 
 BOTH = [DeviceText(HostDevice(reverse)) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
@@ -27,6 +27,13 @@ def test_what_is_parsed_is_what_the_host_parses(device, given_text):
 def test_known_texts(text, separator, pairs):
     for device in BOTH:
         assert pairs_of(device.rows, text, separator) == pairs
+
+
+@needs_compiler
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_no_comment_is_a_row(comment):
+    for device in BOTH:
+        assert pairs_of(device.rows, f"a\tb\t1\t2\n{comment}\n", "\t", (2, 3)) is None
 
 
 @pytest.mark.parametrize("size", [10, lines.LONGEST // 2, lines.LONGEST + 1, 3 * lines.LONGEST])

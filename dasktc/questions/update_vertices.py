@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.answers.frames import id_shards
-from dasktc.backends import Backend
 from dasktc.counting.context import CountingContext
 from dasktc.executors.base import CPU, Executor, starmap
 from dasktc.options import Ids
 from dasktc.pipeline.planes import choose
-from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host
+from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_backend, vectors_on_host
 from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.ids import texts
 from dasktc.pipeline.stages.orient import wedges_of
@@ -167,7 +166,7 @@ class Vertices:
 
     def revised(self, edit: Any, head: int, size: int) -> Revision:
         """Change the vertices by the handle of a `VertexEdit`; the new graph has `size` of them."""
-        executor, plan, backend = self.executor, self.graph.plan, self.graph.executor.backend
+        executor, plan = self.executor, self.graph.plan
         starts = (*(min(start, head) for start in self.order.starts[:-1]), size)
         spans = list(pairwise(starts))
         order = self._edited(self.order, spans, _new_order, edit)
@@ -190,10 +189,9 @@ class Vertices:
             names, order, outward, inward = (
                 self._balanced(vector, count) for vector in (names, order, outward, inward)
             )
-        if backend.on_device:
-            order, outward, inward = (_placed(self.graph.executor, vector) for vector in (order, outward, inward))
-            if plan.shards > 1 and self.ids == "int":
-                names = _placed(self.graph.executor, names)
+            if self.ids == "int":
+                (names,) = vectors_on_backend(self.graph.executor, STAGE, names)
+        order, outward, inward = vectors_on_backend(self.graph.executor, STAGE, order, outward, inward)
         return Revision(order, outward, inward, names, wedges, edges, numbering)
 
     def _edited(self, vector: Sharded, spans: list[tuple[int, int]], function: Any, *shared: Any) -> Sharded:
@@ -224,14 +222,6 @@ class Vertices:
         indices = executor.map(STAGE, _indices, list(pairwise(starts)))
         entries = gather_entries(executor, STAGE, vector, indices)
         return Sharded(starts, executor.map(STAGE, concatenated, entries))
-
-
-def _placed(executor: Executor, vector: Sharded) -> Sharded:
-    return Sharded(vector.starts, executor.map(STAGE, _on_backend, list(vector.parts), executor.backend))
-
-
-def _on_backend(values: Array, backend: Backend) -> Array:
-    return backend.array.asarray(values)
 
 
 def _all_ids(vertices: Any) -> Any:

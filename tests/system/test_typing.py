@@ -79,7 +79,7 @@ def returns(function):
     return [
         str(of.return_annotation)
         for of in signatures
-        if "cudf" not in str(getattr(of.parameters.get("frame"), "annotation", "")) or len(signatures) == 1
+        if "cudf" not in str(getattr(of.parameters.get("frame"), "annotation", "")).lower() or len(signatures) == 1
     ]
 
 

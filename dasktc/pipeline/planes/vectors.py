@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.csr import on_host
+from dasktc.backends import Backend
+from dasktc.backends.csr import Array, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.executors.base import CPU, Executor, Fold, for_backend
 from dasktc.options import Ids
@@ -36,7 +37,7 @@ from dasktc.pipeline.stages.shards import (
 
 __all__ = [
     "GROUP", "Sharded", "gather_entries", "gather_spans", "map_on_host", "permuted", "reordered", "scatter_entries",
-    "vectors_on_host", "zipped",
+    "vectors_on_backend", "vectors_on_host", "zipped",
 ]  # fmt: skip
 
 GROUP = 8
@@ -100,6 +101,20 @@ def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[
         return executor, list(vectors)
     copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
     return for_backend(executor, "cpu"), copies
+
+
+def vectors_on_backend(executor: Executor, stage: str, *vectors: Sharded) -> list[Sharded]:
+    """Vectors that are on the host, in the memory of the executor's backend."""
+    if not executor.backend.on_device:
+        return list(vectors)
+    return [
+        Sharded(vector.starts, executor.map(stage, _uploaded, list(vector.parts), executor.backend))
+        for vector in vectors
+    ]
+
+
+def _uploaded(values: Array, backend: Backend) -> Array:
+    return backend.array.asarray(values)
 
 
 def map_on_host(executor: Executor, stage: str, vertices: Any, order: Any, ids: Ids) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.opener import Call, on_cpu, opened, read_options, within_free_memory
 from dasktc.api.repeat import repeating
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting.checkpoint import as_begun, check_folder
+from dasktc.counting.checkpoint import FILE, as_begun, check_folder
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
@@ -168,7 +168,7 @@ def triangle_count(
     check_place(run.work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
-        refuse_input(checkpoint, source, options.assign_file)
+        refuse_input(os.path.join(checkpoint, FILE), source, options.assign_file)
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     keywords = {"format": format, "columns": columns, "ids": ids, "skip": skip, "checkpoint": checkpoint}

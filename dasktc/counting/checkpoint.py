@@ -405,7 +405,8 @@ def _differences(path: Path, header: What, identity: What) -> str:
     header_text, identity_text = (
         ", ".join(f"{name} {identity.get(name, 'not given')}" for name in names) for identity in (header, identity)
     )
-    kind, compared = "survey" if "question" in identity else "count", ""
+    question, compared = identity.get("question", "count"), ""
+    kind = question if question in ("count", "survey") else "question"
     if {"function", "reduce"} & {*names}:
         compared = " (compared are its code, and what of its module that uses)"
     return (

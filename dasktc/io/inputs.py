@@ -6,11 +6,12 @@ spellings on file systems that ignore case lead to the same one.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import io
 import os
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
@@ -22,9 +23,11 @@ from dasktc.errors import InputError
 from dasktc.io.formats import streams
 from dasktc.options import path_text
 
-__all__ = ["STANDARD_INPUT", "refuse_input"]
+__all__ = ["MANIFEST", "STANDARD_INPUT", "refuse_input"]
 
 STANDARD_INPUT = "-"
+MANIFEST = "dasktc-graph.json"
+"""File of a saved graph, which names those that are read of its folder."""
 
 
 def refuse_input(output: str | os.PathLike[str], *inputs: Any) -> None:
@@ -52,7 +55,8 @@ def refuse_input(output: str | os.PathLike[str], *inputs: Any) -> None:
         elif place.identity == target.identity:
             raise InputError(f"{out} is {name}, which is read: it would be lost; choose another name")
         elif place.identity in folders:
-            raise InputError(f"{out} is in {name}, all of which is read: choose a place outside")
+            if not place.is_saved_graph():
+                raise InputError(f"{out} is in {name}, all of which is read: choose a place outside this folder")
         elif target.is_folder and target.identity in place.folders():
             raise InputError(f"{out} holds {name}, which is read: it would be lost; choose another name")
 
@@ -63,7 +67,7 @@ class _Place:
     def __init__(self, path: str, is_url: bool = False, identity: Hashable = None) -> None:
         self.path, self.is_url = path, is_url
         self.identity = _identity(path, is_url) if identity is None else identity
-        """What all its names have in common; None if it does not exist."""
+        """Device and inode number, or the URL; None if it does not exist."""
 
     @classmethod
     def of(cls, name: str) -> _Place:
@@ -95,14 +99,30 @@ class _Place:
         while glob.has_magic(root):
             root = os.path.dirname(root)
         folder, path = PurePath(os.path.realpath(root or ".")), PurePath(_real(self.path))
-        names = pattern[len(root) :].strip("/")
-        if not path.is_relative_to(folder):
-            return False
-        if any(part.startswith(".") for part in path.relative_to(folder).parts) and not names.startswith("."):
-            return False
-        if "**" in names:
-            return path.match(names.rsplit("/", 1)[-1])
-        return any(place.match(str(folder / names)) for place in (path, *path.parents))
+        patterns = [part for part in pattern[len(root) :].split("/") if part]
+        return path.is_relative_to(folder) and _match(path.relative_to(folder).parts, patterns)
+
+    def is_saved_graph(self) -> bool:
+        path = f"{self.path}/{MANIFEST}"
+        if not self.is_url:
+            return os.path.isfile(path)
+        with suppress(Exception):  # whoever reads it reports an unreachable file system
+            fs, name = streams.filesystem(path)
+            return bool(fs.isfile(name))
+        return False
+
+
+def _match(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Return whether `io.formats.listing` would list a path of these parts: it, or a folder above it, matches."""
+    if not patterns or patterns == ["**"]:
+        return not any(name.startswith(".") for name in names)
+    first, *rest = patterns
+    if first == "**":
+        depth = next((place for place, name in enumerate(names) if name.startswith(".")), len(names))
+        return any(_match(names[place:], rest) for place in range(depth + 1))
+    if not names or (names[0].startswith(".") and not first.startswith(".")):
+        return False
+    return fnmatch.fnmatch(names[0], first) and _match(names[1:], rest)
 
 
 def _real(path: str) -> str:
@@ -136,4 +156,4 @@ def _places(inputs: Iterable[Any]) -> Iterator[tuple[str, _Place]]:
             if isinstance(stream, io.IOBase):
                 with suppress(OSError, ValueError):  # it is closed, or no file
                     status = os.fstat(stream.fileno())
-                    yield "the stream", _Place("", identity=(status.st_dev, status.st_ino))
+                    yield "the open file", _Place("", identity=(status.st_dev, status.st_ino))

@@ -2,12 +2,12 @@
 
 `sys.exit` and Ctrl-C are exceptions that are not `Exception`: a worker of Dask ends with them, as if it had died, and
 its task would be submitted again, to end the next one. Here they are errors of the function. Those that a signal
-raises, between two instructions of the function in a main thread, are the process's, and pass.
+raises, between two instructions of the function in a main thread, are the process's, and pass: there Ctrl-C is never
+an error, and an exit is not where a signal's handler raised it.
 """
 
 from __future__ import annotations
 
-import dis
 import signal
 import threading
 from collections.abc import Callable
@@ -52,9 +52,15 @@ class CallerFunction:
 
 def name_of(function: Any) -> str:
     """Return the name of a function, of what a partial one calls, or of an object's type."""
+    function = _called(function)
+    return ascii(getattr(function, "__qualname__", type(function).__qualname__))[1:-1]
+
+
+def _called(function: Any) -> Any:
+    """Return what a partial function calls in the end."""
     while isinstance(function, partial):
         function = function.func
-    return ascii(getattr(function, "__qualname__", type(function).__qualname__))[1:-1]
+    return function
 
 
 def _innermost(traceback: TracebackType | None) -> TracebackType | None:
@@ -66,13 +72,12 @@ def _innermost(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _comes_from_signal(error: BaseException) -> bool:
-    """Return whether a signal's handler raised an exception, which Python calls in the main thread alone."""
+    """Return whether a signal's handler may have raised an exception: Python calls it in the main thread alone."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    places = [(frame.f_code, frame.f_lasti) for frame, _ in walk_tb(error.__traceback__)]
-    handlers = [getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()]
-    if any(code in handlers for code, _ in places):
+    if isinstance(error, KeyboardInterrupt):
         return True
-    # Python's own handler of Ctrl-C has no frame: the function's last instruction is any but `raise`.
-    code, instruction = places[-1]
-    return isinstance(error, KeyboardInterrupt) and dis.opname[code.co_code[instruction]] != "RAISE_VARARGS"
+    handlers = [_called(signal.getsignal(number)) for number in signal.valid_signals()]
+    ways = [way for handler in handlers if callable(handler) for way in (handler, type(handler).__call__)]
+    codes = [getattr(way, "__code__", None) for way in ways]
+    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))

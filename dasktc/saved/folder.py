@@ -22,6 +22,7 @@ from msgspec import Meta, MsgspecError, Raw, Struct
 from dasktc.errors import DasktcError, InputError, neutral_text, shown
 from dasktc.executors.process.paths import check_writable_folder
 from dasktc.io.formats import streams
+from dasktc.io.inputs import MANIFEST
 from dasktc.io.write import hidden_beside, publish
 from dasktc.once import once
 from dasktc.options import path_text
@@ -33,7 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 _FORCE = option("force", True)
-MANIFEST = "dasktc-graph.json"
 FILE = r"(?a)\A[a-z]+[-\w]*\.bin\Z"
 """Pattern of the names of all other files, which are `saved.arrays`'."""
 FORMAT = 2

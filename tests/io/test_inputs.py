@@ -97,6 +97,10 @@ REFUSED = [
     ("link/*.csv", "data/new.csv", "is among"),
     ("dat?", "data/sub/new.csv", "is among"),
     ("data/**/*.csv", "data/sub/new.csv", "is among"),
+    ("data/**/*.csv", "data/new.csv", "is among"),
+    ("**/sub/*.csv", "data/sub/new.csv", "is among"),
+    ("data/**", "data/sub/new.csv", "is among"),
+    ("**/sub", "data/sub/deep/new.csv", "is among"),
     ("table.parquet/part.parquet", "table.parquet", "holds table.parquet/part.parquet, which is read"),
     ("memory://graphs/one", "memory://graphs/one/", "is memory://graphs/one"),
     ("memory://graphs", "memory://graphs/one", "is in memory://graphs"),
@@ -126,6 +130,10 @@ def test_one_file_of_several_names_is_refused(place, source, output, why):
         ("*.csv", "data/new.csv"),
         ("*", ".checkpoint"),
         ("data/**/*.csv", "data/sub/new.parquet"),
+        ("data/**/edges/*.csv", "data/new.csv"),
+        ("data/**/edges/*.csv", "data/sub/new.csv"),
+        ("data/**/*.csv", "data/.hidden/new.csv"),
+        ("**/*.csv", "data/sub/.new.csv"),
         ("elsewhere/x.csv", "table.parquet"),
         ("missing.csv", "also-missing.csv"),
         ("memory://graphs/one", "memory://graphs/two"),
@@ -145,10 +153,10 @@ def test_open_and_mapped_files_and_standard_input_are_compared(place, monkeypatc
     np.save("mapped.npy", np.array([[0, 1], [1, 2]]))
     with open("graph.csv", "rb") as file:
         for source in (file, [file], ["elsewhere/x.csv", file]):
-            with pytest.raises(InputError, match="is the stream, which is read"):
+            with pytest.raises(InputError, match="is the open file, which is read"):
                 refuse_input("soft.csv", source)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
-        with pytest.raises(InputError, match="is the stream"):
+        with pytest.raises(InputError, match="is the open file"):
             refuse_input("graph.csv", "-")
         refuse_input("new.csv", "-")
     refuse_input("graph.csv", io.BytesIO(b""))
@@ -167,7 +175,6 @@ def test_functions_refuse_what_they_read(tmp_path):
     for call in (
         lambda: dasktc.triangle_count(source, per_vertex=source, force=True),
         lambda: dasktc.triangle_count(source, per_edge=parts, force=True, method=method),
-        lambda: dasktc.triangle_count(saved, checkpoint=saved),
         lambda: dasktc.estimate(source, share=0.5, per_vertex=source, force=True),
         lambda: files.write_measures(source, source, force=True),
         lambda: files.write_truss(source, parts, force=True, method=method),
@@ -177,3 +184,26 @@ def test_functions_refuse_what_they_read(tmp_path):
             call()
     assert source.read_text() == TRIANGLE
     assert int(dasktc.open_graph(saved).triangle_count()) == 1
+
+
+def test_a_checkpoint_replaces_nothing(tmp_path, monkeypatch):
+    """It may be kept beside the file that is read, not among the files of a folder that are all read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/graph.csv").write_text(TRIANGLE)
+    for folder in (".", "data"):
+        assert int(dasktc.triangle_count("data/graph.csv", checkpoint=folder)) == 1
+    for folder in ("data", "data/new"):
+        with pytest.raises(InputError, match=r"dasktc-checkpoint\.jsonl is in data, all of which is read"):
+            dasktc.triangle_count("data", checkpoint=folder)
+    assert int(dasktc.triangle_count("data/*.csv", checkpoint="data")) == 1
+
+
+def test_files_beside_those_of_a_saved_graph_are_written(tmp_path):
+    saved = tmp_path / "saved"
+    dasktc.prepare([(0, 1), (1, 2), (2, 0)]).save(saved)
+    for outputs in ({"checkpoint": saved}, {"per_vertex": saved / "vertices.csv"}, {"report": saved / "report.html"}):
+        assert int(dasktc.triangle_count(saved, **outputs)) == 1
+    assert int(dasktc.triangle_count(saved)) == 1
+    dasktc.prepare([(0, 1), (1, 2), (2, 0)]).save("memory://saved-beside")
+    refuse_input("memory://saved-beside/vertices.csv", "memory://saved-beside")

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -38,7 +39,6 @@ def ends(*batch):
 
 FUNCTIONS = [
     (exits, r"^function exits raised SystemExit\(3\), with which the process"),
-    (is_interrupted, r"^function is_interrupted raised KeyboardInterrupt\(\), with which the process"),
     (ends, r"^function ends raised OfAnotherKind\('of the caller'\), with which"),
 ]
 
@@ -68,6 +68,14 @@ def test_a_function_that_would_end_its_process_is_refused_once(graph, function, 
         with pytest.raises(InputError, match=reason):
             graph.survey(length, reduce=fold)
     assert graph.survey(length, reduce=COUNT) == 84  # its workers live
+
+
+def test_ctrl_c_is_an_error_in_other_threads_alone():
+    """No signal raises there; in the main thread nothing tells an exception of the function from one of Ctrl-C."""
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match=r"is_interrupted raised KeyboardInterrupt\(\)"):
+        pool.submit(CallerFunction(is_interrupted), {}).result()
+    with pytest.raises(KeyboardInterrupt):
+        CallerFunction(is_interrupted)({})
 
 
 def recurses(batch):
@@ -124,7 +132,12 @@ def test_a_signal_within_a_function_ends_the_process(number):
     def handler(*signal):
         sys.exit(7)
 
-    ways = [handler] if number != signal.SIGINT else [handler, signal.default_int_handler]
+    class Handler:
+        def __call__(self, *signal):
+            handler()
+
+    ways = [handler, partial(handler), partial(partial(handler), 1), Handler(), Handler().__call__]
+    ways += [signal.default_int_handler] if number == signal.SIGINT else []
     for way in ways:
         before = signal.signal(number, way)
         try:

@@ -342,7 +342,9 @@ def test_a_checkpoint_of_another_survey_is_refused(tmp_path):
     before = (tmp_path / FILE).read_bytes()
 
     def refused(reason, ask=graph.survey, *args, **more):
-        with pytest.raises(InputError, match=rf"is of another (survey|count): {reason}; give the options") as caught:
+        with pytest.raises(
+            InputError, match=rf"is of another (survey|count|question): {reason}; give the options"
+        ) as caught:
             ask(*args, checkpoint=tmp_path, **more)
         assert "\n" not in str(caught.value)
         assert (tmp_path / FILE).read_bytes() == before

@@ -41,7 +41,7 @@ def _behind_blanks(text: Any, start: Any, separator: Any) -> Any:
 
 @inlined
 def _behind_field(text: Any, start: Any, separator: Any) -> Any:
-    """The first byte from a place on that is not of a field, whatever this contains but quotes."""
+    """Where the field at a place ends: before a separator, the end of the line, or, between separators, a quote."""
     place, is_spaced = start, separator == NEWLINE
     while (
         text[place] != separator

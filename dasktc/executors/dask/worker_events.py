@@ -14,7 +14,6 @@ from weakref import ref
 from dasktc.backends.calls import dask_worker
 from dasktc.executors.dask.internals import add_metrics, has_metric
 from dasktc.executors.dask.worker_state import worker_state
-from dasktc.once import LOCK
 
 __all__ = ["STEPS", "TOPIC", "Outbox", "outbox_of", "stage_ended", "with_steps"]
 
@@ -55,11 +54,7 @@ class Outbox:
 
 def outbox_of(worker: Any) -> Outbox:
     """The outbox of a worker."""
-    state = worker_state(worker)
-    with LOCK:
-        if state.outbox is None:
-            state.outbox = Outbox(worker)
-        outbox: Outbox = state.outbox
+    outbox: Outbox = vars(worker).setdefault("dasktc_outbox", Outbox(worker))
     return outbox
 
 

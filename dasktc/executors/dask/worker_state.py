@@ -36,8 +36,6 @@ class WorkerState:
         For each thread: the run of its last counting task, and the prefetcher with its blocks in memory.
     devices : dict of str to DeviceStore
         For each run: its results on this worker's GPU.
-    outbox : Outbox or None
-        Events that wait to be sent (`worker_events`).
     steps : dict of str to (int, int)
         For tasks under way that report them, by key: finished steps and all steps.
     ended : deque of str
@@ -46,7 +44,6 @@ class WorkerState:
 
     prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
     devices: dict[str, Any] = field(default_factory=dict)
-    outbox: Any = None
     steps: dict[str, tuple[int, int]] = field(default_factory=dict)
     ended: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENDED))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,20 +13,24 @@ from dasktc.executors.stores.value_files import Stored, load
 
 __all__ = ["Prefetcher"]
 
+READER = "dasktc-read"
+"""How the names of reading threads begin."""
+
 
 class Prefetcher:
     """Reads values from files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
     Beside the values of running tasks it holds at most `capacity` bytes. Reading releases the GIL, as kernels do. The
-    thread ends with the context, or with the last reference to this object.
+    thread ends with the context, or with the last reference to this object; whoever drops that waits for the read under
+    way.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._values: dict[Stored, Future[Any]] = {}
         self._current: set[Stored] = set()
-        self._reader = ThreadPoolExecutor(1, "dasktc-read")
-        weakref.finalize(self, self._reader.shutdown, wait=False, cancel_futures=True)
+        self._reader = ThreadPoolExecutor(1, READER)
+        weakref.finalize(self, _end, self._reader)
 
     def __enter__(self) -> Self:
         return self
@@ -70,3 +75,8 @@ class Prefetcher:
 
     def _beyond_current(self) -> int:
         return sum(place.nbytes for place in self._values if place not in self._current)
+
+
+def _end(reader: ThreadPoolExecutor) -> None:
+    """End a reader after the read under way; its own thread, which may drop the last reference, never waits."""
+    reader.shutdown(wait=not threading.current_thread().name.startswith(READER), cancel_futures=True)

@@ -150,7 +150,7 @@ def _prefetcher(run: str, capacity: int) -> Prefetcher:
     owner, blocks = prefetchers.get(thread, ("", None))
     if blocks is None or owner != run or blocks.capacity != capacity:
         blocks = Prefetcher(capacity)
-        prefetchers[thread] = run, blocks  # frees the former one's blocks
+        prefetchers[thread] = run, blocks  # frees the former one's blocks, after the read under way
         trim()
     return blocks
 

@@ -32,7 +32,7 @@ __all__ = [
     "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse", "no_sums", "order_by",
     "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts",
     "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 Array = Any
 CHUNK = 1 << 22

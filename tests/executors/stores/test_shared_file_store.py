@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import threading
 import time
 
 import dask
@@ -21,7 +22,7 @@ from dasktc.executors import memory_budget as budget
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.worker_state import WorkerState, worker_state
-from dasktc.executors.stores import shared_file_store
+from dasktc.executors.stores import prefetch, shared_file_store
 from dasktc.executors.stores.shared_file_store import SharedFileStore
 from dasktc.executors.stores.work_dir import WorkDir, hidden_here
 from dasktc.options import RunOptions
@@ -226,6 +227,27 @@ def test_blocks_are_read_ahead_within_the_memory_of_each_count(worker):
     other = shared_file_store._prefetcher("another run", 50)
     assert other is not smaller
     assert [*worker.prefetchers.values()] == [("another run", other)]
+
+
+@pytest.mark.parametrize("end", ["replaced", "dropped"])
+def test_the_read_under_way_is_waited_for(worker, tmp_path, monkeypatch, end):
+    """Its block would be held beside those of the next count, whose capacity is all the memory that is left."""
+    store, events = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1), []
+    block, began = store.wrap(np.full)(100, 1), threading.Event()
+
+    def load(*args, **options):
+        began.set()
+        time.sleep(0.2)
+        events.append("read")
+
+    monkeypatch.setattr(prefetch, "load", load)
+    shared_file_store._prefetcher(store._run, 1 << 20).prepare([block])
+    assert began.wait(10)
+    if end == "replaced":
+        shared_file_store._prefetcher(store._run, 100)
+    else:
+        store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
+    assert events == ["read"]
 
 
 def test_workers_keep_no_block_of_a_count_that_is_over(worker, tmp_path):

@@ -301,16 +301,17 @@ def judge_all(noted: Iterable[tuple[Choice | None, Sample]]) -> None:
 
 
 def _warn_of_two_sides(choice: Choice, samples: Sequence[Sample]) -> None:
-    """Warn of two columns of three rows or more without a common id, between which there is no triangle."""
+    """Warn of two columns of three rows or more without a common id."""
     columns = _columns_of(samples)
     if max(choice.columns) >= len(columns) or len(columns[0].values) < 3:
         return
     source, target = (columns[place] for place in choice.columns)
-    if _have_none_in_common(source, target, all(len(sample.rows) == sample.size for sample in samples)):
+    is_complete = all(len(sample.rows) == sample.size for sample in samples)
+    if _have_none_in_common(source, target, is_complete):
         log.warning(
-            "dasktc: warning: columns %d and %d of %s have no id in common, as %s, so that there is no triangle: two "
-            "sides of a bipartite graph, or not both ends of the edges; if others are, name them with %s",
-            *(choice.columns[0] + 1, choice.columns[1] + 1, choice.where),
+            "dasktc: warning: columns %d and %d of %s have no id in common%s, as %s: two sides of a bipartite graph, "
+            "or not both ends of the edges; if others are, name them with %s",
+            *(choice.columns[0] + 1, choice.columns[1] + 1, choice.where, "" if is_complete else " in a sample"),
             *(_shown([source.values[0], target.values[0]]), advice("columns")),
         )
 
@@ -424,7 +425,7 @@ def index_refused(table: str, index: Sequence[str]) -> InputError:
 def _judge_names(choice: Choice, columns: list[_Column]) -> None:
     """Refuse an index named like ids, and a column whose name says that it numbers the rows, or describes them."""
     labels, kinds = choice.labels, choice.kinds or tuple(column.kind for column in columns)
-    if len(choice.index) > 1 or any(plain(name) in INDEX for name in choice.index):
+    if any(plain(name) in INDEX for name in choice.index):
         raise index_refused(choice.where, choice.index)
     numbers = set(NUMBERS)
     if len(labels) > 2 and kinds and kinds[0] != "other":
@@ -433,10 +434,9 @@ def _judge_names(choice: Choice, columns: list[_Column]) -> None:
         numbers |= (
             {"id"} if not has_repeats and (repeats or len(set(kinds[1:3])) == 1 != len(set(kinds[:2]))) else set()
         )
-    numbers = numbers if len(labels) > 2 or "" in labels else set()
     reasons = dict.fromkeys(ATTRIBUTES, "is perhaps no id") | dict.fromkeys(numbers, "perhaps numbers the rows")
     for place in choice.columns:
-        if place < len(labels) and plain(labels[place]) in reasons:
+        if place < len(labels) and plain(labels[place]) in reasons and (len(labels) > 2 or "" in labels):
             candidates = [position for position in range(len(labels)) if plain(labels[position]) not in reasons]
             ways = choice.option(*candidates[:2]) if len(candidates) > 1 else "columns"
             raise InputError(
@@ -462,7 +462,6 @@ def refuse_wider(choice: Choice, row: Sequence[str], place: str, text: str) -> N
     if not has_digit_groups and width == choice.header + 1:
         return
     records = "perhaps records of several types; write the edges alone, or use"
-    records = "names perhaps contain blanks; separate the two by a tab, or use" if choice.blanks else records
     cause = "the separator perhaps groups digits; write ids without it, or use" if has_digit_groups else records
     raise InputError(
         f"{place} holds {plural(width, 'field')}, {text}, below a header of {choice.header}: {cause} "
@@ -501,7 +500,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
         misfits = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
-        if misfits and 2 * len(words) > len(table):  # else the line is refused as no integers
+        if misfits:
             raise _refused(
                 choice,
                 f"holds lines of {widths[0]} to {widths[-1]} words, as {_shown(misfits[0])}: names perhaps contain "
@@ -635,7 +634,6 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
         share = 0.0  # one value beside repeated ones: a label, and no middle of a star
     if not is_complete and pair[0].kind == pair[1].kind == "int":
         share = max(share, _range_shared(*pair))
-    is_bipartite = _have_none_in_common(pair[0], pair[1], is_complete)
     for left, right in combinations(range(len(columns)), 2):
         first, second = columns[left], columns[right]
         kind = first.kind
@@ -655,7 +653,7 @@ def _judge_others(choice: Choice, columns: list[_Column], is_complete: bool) -> 
         if (
             kind == "int"
             and not (labels or is_apart)
-            and not ((is_bipartite or {left, right} & {*choice.columns}) and _are_ends(first, second))
+            and not ({left, right} & {*choice.columns} and _are_ends(first, second))
         ):
             continue  # small integers of two columns, as weights and ids, are equal by chance
         minimum = 1 if is_around and (kind == "text" or len(columns[1].distinct) == 1) else 2

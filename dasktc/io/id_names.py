@@ -62,7 +62,7 @@ NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", 
 """Names, in the form of `plain`, of columns that may number the rows: they are id columns only on request."""
 ATTRIBUTES = frozenset(
     "age amount capacity cost count date datetime dist distance edgetype kind label predicate rating rel relation "
-    "relationship score sign similarity time timestamp ts type w weight weights wt year".split()
+    "relationship score sign similarity time timestamp ts type weight weights wt year".split()
 )
 """Names, in the form of `plain`, of columns that describe edges or vertices: they are id columns only on request."""
 INDEX = frozenset({name for pair in PAIRS for name in pair} - {"row", "col", "i", "j"}) | {

@@ -57,18 +57,18 @@ def _find(values: ConstIds, ids: ConstInt64s, bits: int, slots: ConstInt32s, pla
 
 
 @KernelOfIds
-def _collect(values: ConstIds, start: int, bits: int, slots: Int32s, found: Int64s, size: int) -> tuple[int, int]:
-    """Append values to the `size` distinct ones found; return how far these fit, and the new size."""
+def _collect(values: ConstIds, start: int, bits: int, slots: Int32s, members: Int64s, size: int) -> tuple[int, int]:
+    """Append values to the `size` distinct ones members; return how far these fit, and the new size."""
     mask = U((1 << bits) - 1)
     for i in range(start, len(values)):
         value = np.int64(values[i])
         slot = _slot(value, bits)
-        while slots[slot] != NOWHERE and found[U(slots[slot])] != value:
+        while slots[slot] != NOWHERE and members[U(slots[slot])] != value:
             slot = (slot + U(1)) & mask
         if slots[slot] == NOWHERE:
-            if size == len(found):
+            if size == len(members):
                 return i, size
-            slots[slot], found[size] = size, value
+            slots[slot], members[size] = size, value
             size += 1
     return len(values), size
 
@@ -86,14 +86,14 @@ def distinct(values: Array) -> Array:
     -------
     array of int64
     """
-    values, found, bits, size, place = _plain(values), np.empty(0, np.int64), LEAST_BITS, 0, 0
+    values, members, bits, size, place = _plain(values), np.empty(0, np.int64), LEAST_BITS, 0, 0
     while True:
-        found = np.concatenate([found, np.empty((1 << bits - 1) - size, np.int64)])
+        members = np.concatenate([members, np.empty((1 << bits - 1) - size, np.int64)])
         slots = np.full(1 << bits, NOWHERE, np.int32)
-        _enter(found[:size], bits, slots)
-        place, size = _collect(values, place, bits, slots, found, size)
+        _enter(members[:size], bits, slots)
+        place, size = _collect(values, place, bits, slots, members, size)
         if place == len(values):
-            return np.sort(found[:size])
+            return np.sort(members[:size])
         bits += GROWTH
 
 

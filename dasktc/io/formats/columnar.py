@@ -248,7 +248,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             columns,
             labels,
             kinds=tuple(kind or "other" for kind in kinds.values()),
-            index=tuple(n for n in index if isinstance(n, str) and (len(index) > 1 or not n.startswith(UNNAMED_INDEX))),
+            index=tuple(name for name in index if isinstance(name, str) and not name.startswith(UNNAMED_INDEX)),
         ),
         given=options.columns is not None,
     )

@@ -135,7 +135,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     InputError: the file holds no edge in the first MiB, or its first rows are ambiguous.
     """
     rows = _sample(url, options.skip or 0)
-    if len(rows) == 1 and len(ends := re.findall(_LINE_END, rows[0].text)) > 0:
+    if len(rows) == 1 and len(ends := re.findall(_LINE_END, rows[0].text)) > 1:
         raise InputError(
             f"line {rows[0].line} of {url} is the only one, and holds {ends[0]!r} {plural(len(ends), 'time')}: perhaps "
             r"line ends of an old Mac or another program; write line feeds, with '\n'.join(text.splitlines()) in Python"
@@ -146,30 +146,22 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if not readings:
         raise _no_reading(url, rows, options)
     reading = _choose(readings)
-    singles = [row for row, kind in zip(reading.rows, reading.kinds, strict=True) if kind.startswith("single")]
-    if 2 * len(singles) > len(reading.rows) + 1:
-        raise InputError(
-            f"{len(singles):,} of the first {len(reading.rows):,} rows of {url} hold one field, as line "
-            f"{singles[-1].line} {singles[-1].text[:40]!r}: another format, or a list of vertices; write two ids a line"
-        )
     rows, names = reading.rows, reading.names
     if reading.header == len(rows):
         raise HeaderAloneError(f"{url} holds no data line below its header: cut short; check the file")
     choice = _choice(url, reading, options)
-    # Records of several types, numbers of rows above names, and names with blanks show it in other ways first.
-    is_judged = "mixed" in reading.kinds or (choice.blanks and choice.header > 0)
-    if is_judged:
-        _judge_head(url, reading, choice)
     if choice.header:
-        for row in rows[1:]:
-            fields = fields_of(row.text, reading.separator)
+        for row, fields in zip(rows[1:], reading.fields[1:], strict=True):
             refuse_wider(choice, fields, f"line {row.line} of {url}", repr(row.text[:40].strip()))
     if names:
         _refuse_names(url, reading, options)
         for name in options.columns or ():
             position(url, names, name)  # refuses a name of several columns
+    is_mixed = "mixed" in reading.kinds  # records of several types, or numbers of rows above names
+    if is_mixed:
+        _judge_head(url, reading, choice)
     ids = options.ids or _ids(url, reading, options)
-    if not is_judged:
+    if not is_mixed:
         _judge_head(url, reading, choice)
     return _layout(url, reading, choice, ids, options)
 
@@ -187,12 +179,7 @@ def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: Read
         reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds, options.surveyed
     )
     doubt = None
-    rows_read = zip(reading.fields, reading.kinds, strict=True)
-    sources = [fields[columns[0]] for fields, kind in rows_read if kind == "int"]
-    has_descents = sources != sorted(sources, key=lambda digits: (len(digits), digits))
-    is_range = reading.fields[0] == [*map(str, range(len(reading.fields[0])))]  # pandas numbers columns without names
-    is_doubtful = is_range and not header and options.skip is None and has_descents
-    if is_doubtful or (reading.doubtful and ids == "text"):
+    if reading.doubtful and ids == "text":
         doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(header))
     if ids == "int" and options.ids is None:
         choice = replace(choice, zeros=True)
@@ -229,7 +216,7 @@ def _choice(url: str, reading: _Reading, options: ReadOptions) -> Choice:
         reading.rows[0].line if names else None,
         blanks=reading.separator is None,
         by_position=not is_given and reading.columns not in known_pairs(names),
-        header=len(names) if not is_given and len(names) > 1 else 0,
+        header=len(names) if reading.separator is not None and not is_given and len(names) > 1 else 0,
     )
     if not is_given:
         refuse_two_pairs(choice)
@@ -418,8 +405,8 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
     """Return whether the first row is a header, and whether that is doubtful."""
-    if len(table[0]) > 2 and table[0] == ["", *map(str, range(len(table[0]) - 1))]:  # pandas, without names of columns
-        return True, False
+    if text.startswith(",") and len(table[0]) > 2 and table[0] == ["", *map(str, range(len(table[0]) - 1))]:
+        return True, False  # as pandas writes columns without names
     if kinds[0] not in ("text", "single text") or any(re.fullmatch(_NUMBER, word) for word in _words(text)):
         return False, False
     if kinds[1:2] == ["int"]:
@@ -472,32 +459,17 @@ def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
 def _choose(readings: list[_Reading]) -> _Reading:
     """Choose the separator under which rows hold integer ids, else the one under which they have equal widths."""
 
-    def has_empty_fields(reading: _Reading) -> bool:
-        # Blanks separate, but a tab begins or ends some rows, or stands beside another, or separates a header's words.
-        if reading.separator is not None or not any("\t" in row.text for row in reading.rows):
-            return False
-        fields = [[*map(str.strip, row.text.split("\t"))] for row in reading.rows]
-        gaps = sum("" in row and len(row) > 1 and not any(" " in field for field in row) for row in fields)
-        header, *widths = reading.widths
-        is_wider = reading.header > 0 and header == len(fields[0]) > 1 and min(widths, default=0) > header + 1
-        return is_wider or 0 < gaps < len(fields)
-
     def clean(reading: _Reading) -> bool:
+        # Two tabs in a row are an empty field unless blanks separate everywhere else.
         gaps = reading.separator is None and any(re.search(r"\t *\t", row.text.strip()) for row in reading.rows)
-        return (
-            not gaps
-            and {"int"} <= set(reading.kinds[reading.header :]) <= {"int", "single"}
-            and not (has_empty_fields(reading))
-        )
+        return not gaps and {"int"} <= set(reading.kinds[reading.header :]) <= {"int", "single"}
 
     def starts(reading: _Reading) -> bool:
-        first = next((k for k in reading.kinds[reading.header :] if k != "single"), "")
-        return first == "int" and not has_empty_fields(reading)
+        return next((k for k in reading.kinds[reading.header :] if k != "single"), "") == "int"
 
     def even(reading: _Reading) -> bool:
         widths = set(reading.widths)
-        ends = [{fields[place][-1:] for fields in reading.fields if place < len(fields)} for place in reading.columns]
-        return len(widths) == 1 and widths != {1} and not any({mark} in ends for mark in ",;|")  # another separates
+        return len(widths) == 1 and widths != {1}
 
     def every(reading: _Reading) -> bool:
         return min(reading.widths) > 1

@@ -40,15 +40,6 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
             f"the table's rows and columns have the same {len(obj):,} names: perhaps an adjacency matrix; pass "
             "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
         )
-    if (
-        options.columns is None
-        and not hasattr(obj.index, "step")
-        and any(name is not None for name in obj.columns.names)
-    ):
-        raise InputError(
-            f"the table's columns are values of {obj.columns.names[0]!r}: perhaps a cross table; pass the table "
-            "from which it was made, or name the two columns of ids with columns"
-        )
     labels = [str(label) for label in obj.columns]
     choice = choose_two("pandas DataFrame", labels, [*obj.dtypes], options, obj.index.names)
     return _judged("pandas DataFrame", obj, choice, labels, lambda place: obj.iloc[:, place], options)
@@ -222,8 +213,8 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
     indexes = [item.index for item in obj if "pandas" in roots(item) and hasattr(item, "iloc") and item.ndim == 1]
     if len(indexes) == 2 and len(indexes[0]) == len(indexes[1]) and not indexes[0].equals(indexes[1]):
         raise InputError(
-            "the pair's two Series have different indexes: whether rows belong together by index or by position is "
-            "unclear; pass pandas.concat(pair, axis=1), or to_numpy() of each"
+            "the pair's two Series have different indexes: whether rows belong together by position or by index is "
+            "unclear; pass to_numpy() of each, or pandas.concat(pair, axis=1, join='inner')"
         )
     columns = []
     for item in obj:
@@ -329,8 +320,7 @@ def choose_two(
     `table` names the object for errors and results; `types` are the columns' dtypes or Arrow types; `index` has the
     names of the table's index. InputError: there are no such columns, or their names speak against them.
     """
-    levels = enumerate(index) if len(index) > 1 else ((0, name) for name in index if name is not None)
-    index_names = tuple(f"level_{level}" if name is None else str(name) for level, name in levels)
+    index_names = tuple(str(name) for name in index if name is not None)
     if len(labels) < 2 and index_names:
         raise index_refused(f"the {table}", index_names)
     columns = choose(f"the {table}", labels, options.columns, ["int"] * len(labels))  # whatever their types are

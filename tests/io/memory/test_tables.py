@@ -3,7 +3,6 @@
 from array import array
 
 import dask.array as da
-import dask.dataframe as dd
 import igraph
 import networkx as nx
 import numpy as np
@@ -134,28 +133,6 @@ def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
         open_object(make(frame))
     assert pairs(open_object(make(frame), columns=("a", "b"))) == [(2, 3)]
     assert pairs(open_object(make(frame), columns=(name, "b"))) == [(1, 3)]
-
-
-@pytest.mark.parametrize("names", [["person", "friend"], [None, None]])
-@pytest.mark.parametrize("form", ["pandas", "dask", "parquet"])
-def test_an_index_of_several_levels_is_refused(tmp_path, form, names):
-    index = pd.MultiIndex.from_arrays([[1, 2, 3], [2, 3, 1]], names=names)
-    frame = pd.DataFrame({"n": [1, 2, 3], "total": [4, 5, 6]}, index=index)
-    from_map = dd.from_map(lambda _: frame, [0], meta=frame.iloc[:0])
-    source = {"pandas": frame, "dask": from_map, "parquet": str(tmp_path / "g.parquet")}[form]
-    frame.to_parquet(tmp_path / "g.parquet")
-    with pytest.raises(InputError, match=r"has an index named '.*', '.*', which is not read: .*reset_index"):
-        dasktc.triangle_count(source, threads=1, backend="cpu")
-
-
-def test_a_cross_table_is_refused():
-    edges = pd.DataFrame({"a": [1, 2, 3, 1], "b": [2, 3, 1, 4]})
-    with pytest.raises(InputError) as error:
-        open_object(pd.crosstab(edges["a"], edges["b"]))
-    message = one_line(error)
-    assert "the table's columns are values of 'b': perhaps a cross table; pass the table from which" in message
-    wide = edges.assign(kind="x", n=1).pivot_table(index=["a", "b"], columns="kind", values="n").reset_index()
-    assert len(read(open_object(wide))) == 4
 
 
 def test_series_of_different_indexes_are_refused():

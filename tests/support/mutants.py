@@ -275,7 +275,7 @@ MUTANTS = [
     Mutant("binary", "detect", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "io/formats/test_text.py", "control_bytes"),
     Mutant("lookup-value", "lookup._find", "value = np.int64(values[i])", "value = np.int64(np.int32(values[i]))", "backends/cpu/test_lookup.py", "each_value"),
     Mutant("lookup-next", "lookup._enter", "slot = (slot + U(1)) & mask", "break", "backends/cpu/test_lookup.py", "each_value"),
-    Mutant("distinct-grown", "lookup.distinct", "_enter(found[:size], bits, slots)", "_enter(found[:0], bits, slots)", "backends/cpu/test_lookup.py", "grows"),
+    Mutant("distinct-grown", "lookup.distinct", "_enter(members[:size], bits, slots)", "_enter(members[:0], bits, slots)", "backends/cpu/test_lookup.py", "grows"),
     Mutant("distinct-next", "lookup._collect", "slot = (slot + U(1)) & mask", "break", "backends/cpu/test_lookup.py", "grows"),
     Mutant("lookup-order", "lookup.lookup", "places[order] = ids.searchsorted(values[order])", "places[:] = ids.searchsorted(values[order])", "backends/cpu/test_lookup.py", "each_value"),
     Mutant("rows-largest", "cpu.rows._integer", " or value > U(LARGEST)", "", "backends/cpu/test_rows.py", "19_digits"),

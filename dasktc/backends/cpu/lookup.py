@@ -58,7 +58,7 @@ def _find(values: ConstIds, ids: ConstInt64s, bits: int, slots: ConstInt32s, pla
 
 @KernelOfIds
 def _collect(values: ConstIds, start: int, bits: int, slots: Int32s, members: Int64s, size: int) -> tuple[int, int]:
-    """Append values to the `size` distinct ones members; return how far these fit, and the new size."""
+    """Append the values that are no members yet to the `size` members; return how far they fit, and the new size."""
     mask = U((1 << bits) - 1)
     for i in range(start, len(values)):
         value = np.int64(values[i])

@@ -138,4 +138,4 @@ def test_half_a_minute():
     facts = dict(report.sections[0].rows)
     assert facts["wrong"] == facts["files left"] == 0
     assert facts["exact"] > 0
-    assert facts["seconds"] >= 60
+    assert facts["seconds"] >= 30

@@ -66,7 +66,7 @@ def test_the_tests_of_the_sdist_run(tmp_path):
     few = (
         "-k",
         "not with_workers and not type_checkers and not registry",
-    )  # what starts many processes needs no more files
+    )  # they start many processes
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *few, *tests]
     ran = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=patience(300), env=without_paths()

@@ -533,7 +533,9 @@ ORDINARY = {
     "an indented row": ("\t0\t1\n1\t2\n0\t2\n", 1),
     "a line separator in a name": ("a\u2028b c\n", 0),
     "intervals of visits": (
-        "\n".join(f"{i * i % 99},{1000 + i * 7 % 999},{5000 + i % 60},{5001 + i % 60 + i % 8}" for i in range(400)),
+        "\n".join(
+            f"{i * 37 % 99},{1000 + i * 7 % 300},{5000 + i * i % 97},{5001 + i * i % 97 + i % 8}" for i in range(400)
+        ),
         0,
     ),
 }

@@ -135,6 +135,18 @@ def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
     assert pairs(open_object(make(frame), columns=(name, "b"))) == [(1, 3)]
 
 
+@pytest.mark.parametrize("form", ["pandas", "parquet"])
+def test_tables_that_were_joined_or_turned_are_counted(tmp_path, form):
+    """pandas names levels of the index, or the columns' axis."""
+    first, second = (pd.DataFrame(rows, columns=["a", "b"]) for rows in ([(1, 2), (2, 3)], [(3, 1), (4, 1)]))
+    ends = pd.DataFrame({"edge": [0, 0, 1, 1, 2, 2], "end": ["source", "target"] * 3, "vertex": [1, 2, 2, 3, 3, 1]})
+    for made in (pd.concat({"x": first, "y": second}), ends.pivot(index="edge", columns="end", values="vertex")):
+        if form == "parquet":
+            made.to_parquet(tmp_path / "g.parquet")
+        source = made if form == "pandas" else str(tmp_path / "g.parquet")
+        assert int(dasktc.triangle_count(source, threads=1, backend="cpu")) == 1
+
+
 def test_series_of_different_indexes_are_refused():
     table = pd.DataFrame({"a": [1, 2, 3], "b": [2, 3, 1]})
     with pytest.raises(InputError) as error:

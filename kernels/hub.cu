@@ -77,21 +77,21 @@
 //     Tables now read 50 GB from DRAM in 24 ms, with one L2 hit in 9. Power laws of 2 M vertices: 0.82 to 0.98 of 7's
 //     time, a clique of 4,000 among 2 M: 0.4
 //
-//   9 predicted, groups of lanes       -     -     -      -      -      RM 27, RA 26: a random sector an edge
-//     measured, RM                       56.2 to 37.6, the first count 68.5 to 41.8; RM of 2^24 vertices 7.1 to 4.6
-//     measured, RA                       32.1 to 31.9, the first count 34.9 to 35.7; RA of 10^7 vertices 3.14 to 3.06
+//   9 predicted, groups of lanes       -     -     -      -      -         RM 27, RA 26: a random sector an edge
+//     counted, in turns with 8           -     -     -      -      -         RM 56.2 to 37.6, the first time 68.5 to 41.8;
+//       RM of 2^24 vertices 7.1 to 4.6; RA 32.1 to 31.9, the first time 34.9 to 35.7; RA of 10^7 vertices 3.14 to 3.06
 //     learnt: a record is tested by as many lanes as it has words. A lane finds the word and the bits of its entry of A
-//     once for 8 edges, and gets the word by a shuffle: RM takes some 20 G instructions of warps, with 29 of 32 lanes on
-//     in place of 14. The loads alone then take 25.0 ms (RM) and 25.9 (RA), 38.6 G sectors a second, all that the card
+//     once for 8 edges, and gets the word by a shuffle: RM takes some 20 G instructions of warps, 29 of 32 lanes on in
+//     place of 14. The loads alone then take 25.0 ms (RM) and 25.9 (RA), 38.6 G sectors a second, all that the card
 //     gives; tests add 5 and 2, and lookups of what the marks pass some 8 and 4: a test in 130 and in 280, on graphs of
 //     10^6 vertices. Warps that fit decide over the rest: RM takes 43.4 with 74 registers, 37.6 with 64 (four blocks),
-//     46 to 51 with 48 or 40, which spill. Without the next edges read ahead the loads alone take 30. Records of RM take
-//     4.1 GB in place of 8.3.
+//     46 to 51 with 48 or 40, which spill. Unless the next edges are read ahead, the loads alone take 30. Records of RM
+//     take 4.1 GB in place of 8.3.
 //
 // Tried in version 9 and not kept; times of RM beside 40, without edges read ahead. Records of 64 bytes for 16 lanes:
-// 55.8; of 16 for 4: 54. Three marks an entry: 0.6 more. Reads that leave the L2 first: 0.3 to 0.5 less. With edges read
-// ahead: four of them a step 44.6, beside 42.1; rows from their offsets again, not by shuffles, in three blocks 42.1, in
-// nine of 128 threads 40.1. Groups for fingerprints, too: uniform 2.44 beside 2.25, rows of 2 1.08 beside 0.91.
+// 55.8; of 16 for 4: 54. Three marks an entry: 0.6 more. Reads that leave the L2 first: 0.3 to 0.5 less. With edges
+// read ahead: four of them a step 44.6, beside 42.1; rows from their offsets again, not by shuffles, in three blocks
+// 42.1, in nine of 128 threads 40.1. Groups for fingerprints, too: uniform 2.44 beside 2.25, rows of 2 1.08 beside 0.91.
 // Records of 4 bytes, with the length and two of 25 bits an entry, of the first 10 M or 5 M ranks, so that they stay in
 // the L2 (predicted RA 25): RA 38.6 and 38.2 beside 33.8, RM 105 and 87 beside 40, uniform 2.98 and 2.56 beside 3.00.
 // Rows of 15 entries fill 25 bits, reads of two kinds diverge, and 40 MB do not stay.

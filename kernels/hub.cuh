@@ -306,8 +306,8 @@ struct GroupRow {
 
 // A group of WORDS lanes takes as many rows, one after the other, and WORDS of a row's edges per step. A lane holds one
 // word of each edge's record, and one entry of A at a time, whose word it gets from the lane that holds it. The next
-// edges are read ahead. Suspects gather until the warp has 32, for a lookup waits for several reads. `seen` is called as
-// by `count_short`, with one entry of A at a time.
+// edges are read ahead. Suspects gather until the warp has 32, for a lookup waits for several reads. `seen` is called
+// as by `count_short`, with one entry of A at a time.
 template <class Seen>
 __device__ __forceinline__ void count_by_groups(
     const Task& t, const uint32* records, Suspects& all_suspects, Totals* totals, const Seen& seen) {

@@ -51,7 +51,7 @@ _RA = (
     "second, which is what the card gives; tests add 2, lookups some 4, making the records 3.8"
 )
 _RM = (
-    "an edge is one random record of 32 bytes, for which DRAM reads 64: the loads alone take 25.0 ms, all that the card "
+    "an edge is one random record of 32 bytes, for which DRAM reads 64: the loads alone take 25.0 ms, what the card "
     "gives; tests add 5, lookups of what the marks pass some 8, making the records 4.2"
 )
 _UNIFORM = (

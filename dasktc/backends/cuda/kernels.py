@@ -34,8 +34,8 @@ Launches of a few lines are in this module; others have a module `launch_*` of t
 # trust.cu; in turns with it, version 5 took 0.31 to 1.07 times as long on these, without RA and amazon0601. It takes
 # 0.58 to 0.88 of what auto takes on random graphs of degree 40, 60, 100 and 400, but orders ids by `collective`, which
 # takes longer to prepare.
-# hub on RM and RA is as it was before version 9 of hub.cu, which in turns with it took 0.66 times as long on RM 2^24 and
-# 1.01 times on RA 10^7.
+# hub on RM and RA is as it was before version 9 of hub.cu, which in turns with it took 0.66 times as long on RM 2^24,
+# and 1.01 times on RA 10^7.
 # Times are between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the
 # 38 graphs measured, auto takes on average 1.02 times the fastest kernel's time, and 1.08 at most, except for 0.15 ms
 # (1.11) on random rows of 4, 0.22 (1.16) on 10^5 vertices of degree 100, 0.06 (1.14) on dblp-2010 and 0.06 (1.12) on RM

@@ -15,7 +15,8 @@
 //   memory. Entries beyond it, which are few, pass a filter first, and are searched if they pass.
 // * bitmap: v < hubs is treated like near hubs; else B is streamed against row u, without lists.
 //
-// * If no row of the whole task is longer than SHORT: records of the stream rows, a thread per row u.
+// * If no row of the whole task is longer than SHORT: records of the stream rows; a thread per row u or, where rows are
+//   longer than FEW_PRINTS, a group of lanes.
 //
 //   hub     probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if no row is longer than SHORT
@@ -76,6 +77,27 @@
 //     Tables now read 50 GB from DRAM in 24 ms, with one L2 hit in 9. Power laws of 2 M vertices: 0.82 to 0.98 of 7's
 //     time, a clique of 4,000 among 2 M: 0.4
 //
+//   9 predicted, groups of lanes       -     -     -      -      -         RM 27, RA 26: a random sector an edge
+//     counted, in turns with 8           -     -     -      -      -         RM 56.2 to 37.6, the first time 68.5 to 41.8;
+//       RM of 2^24 vertices 7.1 to 4.6; RA 32.1 to 31.9, the first time 34.9 to 35.7; RA of 10^7 vertices 3.14 to 3.06
+//     learnt: a record is tested by as many lanes as it has words. A lane finds the word and the bits of its entry of A
+//     once for 8 edges, and gets the word by a shuffle: RM takes some 20 G instructions of warps, 29 of 32 lanes on in
+//     place of 14. The loads alone then take 25.0 ms (RM) and 25.9 (RA), 38.6 G sectors a second, all that the card
+//     gives; tests add 5 and 2, and lookups of what the marks pass some 8 and 4: a test in 130 and in 280, on graphs of
+//     10^6 vertices. Warps that fit decide over the rest: RM takes 43.4 with 74 registers, 37.6 with 64 (four blocks),
+//     46 to 51 with 48 or 40, which spill. Unless the next edges are read ahead, the loads alone take 30. Records of RM
+//     take 4.1 GB in place of 8.3.
+//
+// Tried in version 9 and not kept; times of RM beside 40, without edges read ahead. Records of 64 bytes for 16 lanes:
+// 55.8; of 16 for 4: 54. Three marks an entry: 0.6 more. Reads that leave the L2 first: 0.3 to 0.5 less. With edges
+// read ahead: four of them a step 44.6, beside 42.1; rows from their offsets again, not by shuffles, in three blocks
+// 42.1, in nine of 128 threads 40.1. Groups for fingerprints, too: uniform 2.44 beside 2.25, rows of 2 1.08 beside 0.91.
+// Records of 4 bytes, with the length and two of 25 bits an entry, of the first 10 M or 5 M ranks, so that they stay in
+// the L2 (predicted RA 25): RA 38.6 and 38.2 beside 33.8, RM 105 and 87 beside 40, uniform 2.98 and 2.56 beside 3.00.
+// Rows of 15 entries fill 25 bits, reads of two kinds diverge, and 40 MB do not stay.
+// RA's first count depends on the pool, which holds the records' 3.2 GB or grows. Its order is not the cause: 108 of
+// RA's 10^9 edges are duplicates, so that ranks by rows are those by edges but for some 200 vertices.
+//
 // Tried in version 8 and not kept. 8 lanes a list: scale 22 0.2 less, 24 1.2 more. Lists of up to 64, 256 and more ids
 // by 8, 16 and 32 lanes: tables 27.9, because they take 64 registers and more. The longer lists of 32 first: 0.1 less.
 // Near hubs' lengths in shared memory: edges as before. 20K near hubs: 0.5 less at scale 24, 0.1 at 22. A warp a row
@@ -101,6 +123,8 @@
 // with records of 64 bytes takes 14 ms more: 8.6 GB are allocated in 10, and written in 5.5.
 //
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
+// Bounds of version 9 (Nsight Compute, rows from offsets, three blocks): RM: 80 GB from DRAM, the L2 57 % busy, issue
+// slots 53 %; RA: 72 GB, 63 %, 52 %. DRAM reads 64 bytes for each sector of 32.
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:
 // as many bytes; issue slots 59 % busy with 14 of 32 lanes on, from a third of the warps that fit. Torus of 300^3: records
 // 0.25 ms at 81 % of DRAM's rate, counting 0.51 at 75 % of the L2's; 0.4 more are the host's, between launches.
@@ -160,18 +184,14 @@ struct NoVisitor {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    hub_short4(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<4>(t, records, narrow, totals, NoVisitor());
+    hub_short(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+  count_short(t, records, narrow, totals, NoVisitor());
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    hub_short8(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<8>(t, records, narrow, totals, NoVisitor());
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    hub_short16(Task t, const uint4* records, uint32 narrow, Totals* totals) {
-  count_short<16>(t, records, narrow, totals, NoVisitor());
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    hub_group(Task t, const uint32* records, Totals* totals) {
+  __shared__ Suspects suspects;
+  count_by_groups(t, records, suspects, totals, NoVisitor());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,

@@ -55,17 +55,17 @@
 #ifndef SHORT
 #define SHORT 64  // longest row of tasks that are counted with records alone
 #endif
-#ifndef WORDS4
-#define WORDS4 11  // longest row up to which records have 4 words: the launch's choice
+#ifndef FEW_PRINTS
+#define FEW_PRINTS 11  // longest row up to which records are half a sector: the launch's choice
 #endif
-#ifndef WORDS8
-#define WORDS8 22  // likewise 8 words; else 16
+#ifndef RESIDENT
+#define RESIDENT 4  // blocks of BLOCK threads that fit a multiprocessor, with records of a sector
 #endif
 #ifndef CAPACITY
-#define CAPACITY 12  // bytes per edge, with offsets, that records of 8 or 16 words may take; else they have 4
+#define CAPACITY 12  // bytes per edge, with offsets, that records of a sector may take; else they are half of one
 #endif
 #ifndef EDGES
-#define EDGES 2  // records that a thread has under way; twice as many of 4 words
+#define EDGES 4  // records of half a sector that a thread has under way
 #endif
 #ifndef BITMAP
 #define BITMAP 65536  // ids in a row's own bitmap, and most hubs
@@ -110,12 +110,14 @@ extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
   }
 }
 
-// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, half a sector to two: its length
-// and up to FEW fingerprints of 16 bits or, for a longer row, where it begins and which of MARKS marks its entries
-// leave. One random read thus replaces three or more, except for fingerprints that are found: these are looked up in
-// the row itself, unless ids of 16 bits are their own fingerprints.
-template <uint32 WORDS> struct Record {
-  static constexpr uint32 FEW = 2 * WORDS - 1, MARKS = 32 * (WORDS - 3), LONGER = 0xffff;
+// Where no row is longer than SHORT, every stream row has a record, one random read of which replaces three or more: of
+// half a sector (`Record`), which a thread tests, or of a whole one (`Mark`), which as many lanes do as it has words.
+// What they do not rule out is looked up in the row itself.
+
+// A row's length and up to FEW fingerprints of 16 bits or, for a longer row, where it begins and which of MARKS marks
+// its entries leave. Ids of 16 bits are their own fingerprints, and need no lookup.
+struct Record {
+  static constexpr uint32 WORDS = 4, FEW = 2 * WORDS - 1, MARKS = 32 * (WORDS - 3), LONGER = 0xffff;
 
   uint32 word[WORDS];
 
@@ -129,17 +131,9 @@ __device__ __forceinline__ uint32 fingerprint(uint32 x, bool narrow) {
   return narrow ? x & 0xffff : (x * 2654435769u) >> 16;
 }
 
-template <uint32 WORDS> __device__ __forceinline__ Record<WORDS> record_of(const uint4* records, int64 v) {
-  Record<WORDS> record;
-#pragma unroll
-  for (uint32 i = 0; i < WORDS / 4; i++) {
-    uint4 part = __ldg(records + v * (WORDS / 4) + i);
-    record.word[4 * i] = part.x;
-    record.word[4 * i + 1] = part.y;
-    record.word[4 * i + 2] = part.z;
-    record.word[4 * i + 3] = part.w;
-  }
-  return record;
+__device__ __forceinline__ Record record_of(const uint4* records, int64 v) {
+  uint4 words = __ldg(records + v);
+  return {words.x, words.y, words.z, words.w};
 }
 
 // The length of the longest row of a block.
@@ -154,57 +148,50 @@ extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, u
 }
 
 // A row's fingerprints; unused ones repeat the first, so that they add no matches.
-template <uint32 WORDS>
-__device__ __forceinline__ void note_few(Record<WORDS>& record, const int32* row, uint32 size, bool narrow) {
+__device__ __forceinline__ void note_few(Record& record, const int32* row, uint32 size, bool narrow) {
   uint32 first = size ? fingerprint(row[0], narrow) : 0;
   record.word[0] = size | first << 16;
 #pragma unroll
-  for (uint32 k = 1; k < WORDS; k++) {
+  for (uint32 k = 1; k < Record::WORDS; k++) {
     uint32 low = 2 * k - 1 < size ? fingerprint(row[2 * k - 1], narrow) : first;
     uint32 high = 2 * k < size ? fingerprint(row[2 * k], narrow) : first;
     record.word[k] = low | high << 16;
   }
 }
 
-template <uint32 WORDS>
-__device__ __forceinline__ void note_marks(Record<WORDS>& record, const int32* row, uint32 size, int64 begin) {
+__device__ __forceinline__ void note_marks(Record& record, const int32* row, uint32 size, int64 begin) {
   record.word[0] = record.LONGER | uint32(begin >> 32) << 16;
   record.word[1] = size;
   record.word[2] = uint32(begin);
 #pragma unroll
-  for (uint32 k = 3; k < WORDS; k++) { record.word[k] = 0; }
+  for (uint32 k = 3; k < Record::WORDS; k++) { record.word[k] = 0; }
   for (uint32 i = 0; i < size; i++) {
     uint32 mark = record.mark_of(row[i]);
 #pragma unroll
-    for (uint32 k = 3; k < WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
+    for (uint32 k = 3; k < Record::WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
   }
 }
 
-template <uint32 WORDS>
-__device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* records, bool narrow) {
-  int64 threads = int64(gridDim.x) * blockDim.x;
-  for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records(Task t, int64 rows, uint4* records, uint32 narrow) {
+  for (int64 v = first_of(); v < rows; v += all_threads()) {
     int64 begin = t.stream.offsets[v];
     uint32 size = uint32(t.stream.offsets[v + 1] - begin);
-    Record<WORDS> record;
+    Record record;
     if (size <= record.FEW) {
       note_few(record, t.stream.columns + begin, size, narrow);
     } else {
       note_marks(record, t.stream.columns + begin, size, begin);
     }
-#pragma unroll
-    for (uint32 i = 0; i < WORDS; i += 4) {
-      records[(v * WORDS + i) / 4] = {record.word[i], record.word[i + 1], record.word[i + 2], record.word[i + 3]};
-    }
+    records[v] = {record.word[0], record.word[1], record.word[2], record.word[3]};
   }
 }
 
 // Whether a record contains a fingerprint: a half of some word is then zero after the exclusive or.
-template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>& record, uint32 print) {
+__device__ __forceinline__ bool has(const Record& record, uint32 print) {
   uint32 both = print << 16 | print, other = (record.word[0] ^ both) | 0xffff;  // its low half is the length
   uint32 zeros = (other - 0x10001u) & ~other;
 #pragma unroll
-  for (uint32 k = 1; k < WORDS; k++) {
+  for (uint32 k = 1; k < Record::WORDS; k++) {
     other = record.word[k] ^ both;
     zeros |= (other - 0x10001u) & ~other;
   }
@@ -212,8 +199,8 @@ template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>&
 }
 
 // Counts entries of A that are in a record of row v, or in the row itself.
-template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
-    const Task& t, int64 v, const int32* a, int64 size, const Record<WORDS>& record, bool narrow) {
+__device__ __forceinline__ uint32 in_record(
+    const Task& t, int64 v, const int32* a, int64 size, const Record& record, bool narrow) {
   uint32 found = 0;
   if (record.fits()) {
     for (int64 i = 0; i < size; i++) {
@@ -226,30 +213,29 @@ template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
   for (int64 i = 0; i < size; i++) {
     uint32 mark = record.mark_of(a[i]), word = 0;
 #pragma unroll
-    for (uint32 k = 3; k < WORDS; k++) { word = mark >> 5 == k - 3 ? record.word[k] : word; }
+    for (uint32 k = 3; k < Record::WORDS; k++) { word = mark >> 5 == k - 3 ? record.word[k] : word; }
     if (word >> (mark & 31) & 1) { found += contains(row, 0, record.length(), a[i]); }
   }
   return found;
 }
 
-// A thread per row u; the records of EDGES edges, or of twice as many with 4 words, are under way together.
-// `seen(u, p, v, first, a)` gets each edge that has triangles.
-template <uint32 WORDS, class Seen> __device__ __forceinline__ void count_short(
+// A thread per row u; the records of EDGES edges are under way together. `seen(u, p, v, first, a)` gets the edges that
+// have triangles, and the `a` entries of A, from place `first` on, that are to be sought in B.
+template <class Seen> __device__ __forceinline__ void count_short(
     const Task& t, const uint4* records, bool narrow, Totals* totals, const Seen& seen) {
-  constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
   Sums sums;
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
     int64 u = row_of(t, k), first = t.table.offsets[u], last = t.table.offsets[u + 1];
     int64 end = t.same ? last : t.index.offsets[u + 1];
-    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += AT_ONCE) {
-      Record<WORDS> record[AT_ONCE];
+    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += EDGES) {
+      Record record[EDGES];
 #pragma unroll
-      for (uint32 i = 0; i < AT_ONCE; i++) {
-        if (p + i < end) { record[i] = record_of<WORDS>(records, t.index.columns[p + i]); }
+      for (uint32 i = 0; i < EDGES; i++) {
+        if (p + i < end) { record[i] = record_of(records, t.index.columns[p + i]); }
       }
 #pragma unroll
-      for (uint32 i = 0; i < AT_ONCE; i++) {
+      for (uint32 i = 0; i < EDGES; i++) {
         if (p + i >= end) { break; }
         sums.wedges += record[i].length();
         if (first == last || record[i].length() == 0) { continue; }
@@ -264,16 +250,148 @@ template <uint32 WORDS, class Seen> __device__ __forceinline__ void count_short(
   sums.add_up(totals);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records4(Task t, int64 rows, uint4* records, uint32 narrow) {
-  make_records<4>(t, rows, records, narrow);
+// A row's length in the first word of a sector, and marks of its entries in the others, four bits of one word each.
+struct Mark {
+  static constexpr uint32 WORDS = 8;
+
+  uint32 word, bits;
+
+  __device__ __forceinline__ explicit Mark(uint32 x) {
+    uint32 hash = x * 2654435769u;
+    word = 1 + uint32(uint64(hash) * (WORDS - 1) >> 32);
+    bits = 1u << (hash >> 22 & 31) | 1u << (hash >> 17 & 31) | 1u << (hash >> 12 & 31) | 1u << (hash >> 7 & 31);
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_marks(Task t, int64 rows, uint4* records) {
+  for (int64 v = first_of(); v < rows; v += all_threads()) {
+    int64 begin = t.stream.offsets[v];
+    uint32 size = uint32(t.stream.offsets[v + 1] - begin), record[Mark::WORDS] = {size};
+    for (uint32 i = 0; i < size; i++) {
+      Mark mark(t.stream.columns[begin + i]);
+#pragma unroll
+      for (uint32 k = 1; k < Mark::WORDS; k++) { record[k] |= mark.word == k ? mark.bits : 0; }
+    }
+    records[2 * v] = {record[0], record[1], record[2], record[3]};
+    records[2 * v + 1] = {record[4], record[5], record[6], record[7]};
+  }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records8(Task t, int64 rows, uint4* records, uint32 narrow) {
-  make_records<8>(t, rows, records, narrow);
-}
+// An entry of A that the marks of B do not rule out: w, entry `i` of table row u, for the index edge (u, v) at place p.
+struct Suspect {
+  int64 p;
+  uint32 u, i, v, w;
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 rows, uint4* records, uint32 narrow) {
-  make_records<16>(t, rows, records, narrow);
+  __device__ __forceinline__ bool is_in(const Block& stream) const {
+    return contains(stream.columns, stream.offsets[v], stream.offsets[v + 1], int32(w));
+  }
+};
+
+constexpr uint32 MOST_SUSPECTS = 64;  // of a warp: fewer than 32 that wait, and one more of each lane
+using Suspects = Suspect[BLOCK / 32][MOST_SUSPECTS];
+
+// Table row u, whose entries begin at `first`, and its index edges, which begin at `begin`.
+struct GroupRow {
+  int64 first, begin;
+  uint32 u, size, edges;
+
+  // That of another lane.
+  __device__ __forceinline__ GroupRow of_lane(uint32 lane, bool same) const {
+    GroupRow row = {__shfl_sync(ALL, first, lane), 0, __shfl_sync(ALL, u, lane), __shfl_sync(ALL, size, lane), 0};
+    row.begin = same ? row.first : __shfl_sync(ALL, begin, lane);
+    row.edges = same ? row.size : __shfl_sync(ALL, edges, lane);
+    return row;
+  }
+};
+
+// A group of WORDS lanes takes as many rows, one after the other, and WORDS of a row's edges per step. A lane holds one
+// word of each edge's record, and one entry of A at a time, whose word it gets from the lane that holds it. The next
+// edges are read ahead. Suspects gather until the warp has 32, for a lookup waits for several reads. `seen` is called
+// as by `count_short`, with one entry of A at a time.
+template <class Seen>
+__device__ __forceinline__ void count_by_groups(
+    const Task& t, const uint32* records, Suspects& all_suspects, Totals* totals, const Seen& seen) {
+  constexpr uint32 WORDS = Mark::WORDS;
+  Suspect* suspects = all_suspects[threadIdx.x / 32];
+  uint32 warp_lane = threadIdx.x % 32, lane = threadIdx.x % WORDS, waiting = 0;
+  bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
+  Sums sums;
+  auto look_up = [&](uint32 count) {
+    __syncwarp();
+    waiting -= count;
+    if (warp_lane < count) {
+      Suspect suspect = suspects[waiting + warp_lane];
+      if (suspect.is_in(t.stream)) {
+        sums.triangles++;
+        seen(suspect.u, suspect.p, suspect.v, t.table.offsets[suspect.u] + suspect.i, 1);
+      }
+    }
+    __syncwarp();
+  };
+  for (int64 k = first_of(); k - warp_lane < t.rows; k += all_threads()) {
+    GroupRow mine = {0, 0, 0, 0, 0};
+    if (k < t.rows) {
+      mine.u = uint32(row_of(t, k));
+      mine.first = t.table.offsets[mine.u];
+      mine.size = uint32(t.table.length(mine.u));
+      mine.begin = t.index.offsets[mine.u];
+      mine.edges = uint32(t.index.length(mine.u));
+    }
+    uint32 next = warp_lane - lane, last = next + WORDS, e_ahead = 0;
+    GroupRow ahead = mine.of_lane(next, t.same);
+    uint32 v_ahead = lane < ahead.edges ? t.index.columns[ahead.begin + lane] : NO_ENTRY;
+    while (__any_sync(ALL, next < last)) {
+      GroupRow row = ahead;
+      uint32 e = e_ahead, v = v_ahead, part[WORDS];
+#pragma unroll
+      for (uint32 j = 0; j < WORDS; j++) {
+        uint32 hub = __shfl_sync(ALL, v, j, WORDS);
+        part[j] = hub == NO_ENTRY ? 0 : __ldg(records + uint64(hub) * WORDS + lane);
+      }
+      bool over = e + WORDS >= row.edges;
+      e_ahead = over ? 0 : e + WORDS;
+      next = min(next + over, last);
+      ahead = mine.of_lane(min(next, 31u), t.same);
+      bool more = next < last && e_ahead + lane < ahead.edges;
+      v_ahead = more ? t.index.columns[ahead.begin + e_ahead + lane] : NO_ENTRY;
+
+      uint32 a = e + lane, b = 0;
+      if (!triangle && v != NO_ENTRY) { a = uint32(before(t, row.begin + a, row.first, row.first + row.size, v)); }
+#pragma unroll
+      for (uint32 j = 0; j < WORDS; j++) {
+        uint32 length = __shfl_sync(ALL, part[j], 0, WORDS);
+        b = lane == j ? length : b;
+      }
+      sums.wedges += b;
+      sums.probes += b ? a : 0;
+      uint32 least = v == NO_ENTRY ? NO_ENTRY : a;
+      for (uint32 i = lane; __any_sync(ALL, v != NO_ENTRY && i - lane < a); i += WORDS) {
+        uint32 w = i < row.size ? t.table.columns[row.first + i] : 0, hits = 0, untested = 0;
+        Mark mark(w);
+#pragma unroll
+        for (uint32 j = 0; j < WORDS; j++) {
+          hits |= uint32((mark.bits & ~__shfl_sync(ALL, part[j], mark.word, WORDS)) == 0) << j;
+        }
+        if (triangle) {
+          untested = uint32(max(int32(i - e) + 1, 0));
+        } else {
+#pragma unroll
+          for (uint32 j = 0; j < WORDS; j++) { untested += __shfl_sync(ALL, least, j, WORDS) <= i; }
+        }
+        hits = untested < WORDS ? hits >> untested << untested : 0;
+        for (uint32 votes; (votes = __ballot_sync(ALL, hits != 0)) != 0; hits &= hits - 1) {
+          uint32 edge = hits ? uint32(__ffs(int(hits))) - 1 : 0, hub = __shfl_sync(ALL, v, edge, WORDS);
+          if (hits) {
+            suspects[waiting + __popc(votes & ((1u << warp_lane) - 1))] = {row.begin + e + edge, row.u, i, hub, w};
+          }
+          waiting += __popc(votes);
+          if (waiting >= 32) { look_up(32); }
+        }
+      }
+    }
+  }
+  look_up(waiting);
+  sums.add_up(totals);
 }
 
 // Lists: an edge of a long row that is tested against no bitmap has its shorter list streamed against a table of the

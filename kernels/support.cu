@@ -7,7 +7,8 @@
 // * Lists against a table: each entry of the table's row has a counter of 16 bits in shared memory, at its place in the
 //   row (the places of a bitmap's words are kept beside it); counters are added up when the item is done. Entries of a
 //   list are added at their own places, which are adjacent for neighbours.
-// * Rows of at most SHORT entries: an edge that has triangles according to the records is walked again.
+// * Rows of at most SHORT entries: an edge that has triangles according to the records is walked again, or with marks
+//   each entry of A that was found is sought again.
 // * PLAIN: table row u has the counters; B is streamed, or searched for A where A is far shorter.
 //
 // * By vertex, where the three blocks are one, near hubs are tested as in the count, but with a square of bits: each
@@ -103,19 +104,15 @@ struct Seen {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short4(
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short(
     Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
-  count_short<4>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
+  count_short(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(
-    Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
-  count_short<8>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(
-    Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
-  count_short<16>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    hub_group(Task t, const uint32* records, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+  __shared__ Suspects suspects;
+  count_by_groups(t, records, suspects, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
 // Beside each list's record it stores the owner: its index edge's place or, by vertex, the edge's end that is no table.

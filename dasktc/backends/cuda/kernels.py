@@ -32,6 +32,8 @@ Launches of a few lines are in this module; others have a module `launch_*` of t
 #
 # trust on the torus of 50³, RA, clique 1500, Kronecker 14 and the graphs from files is as it was before version 3 of
 # trust.cu; in turns with it, version 5 took 0.31 to 1.07 times as long on these, without RA and amazon0601.
+# hub on RM and RA is as it was before version 9 of hub.cu, which in turns with it took 0.66 times as long on RM 2^24,
+# and 1.01 times on RA 10^7.
 # Times are between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the
 # 38 graphs measured, auto takes on average 1.02 times the fastest kernel's time, and 1.08 at most, except for 0.15 ms
 # (1.11) on random rows of 4, 0.22 and 0.56 (1.16 each) on 10^5 vertices of degree 100 and 400, 0.06 (1.14) on dblp-2010

@@ -24,6 +24,8 @@ HUB = macros("hub")
 """Macros of the `hub` and `bitmap` kernels, explained in their source."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""
+PRINTS_BYTES, MARKS_BYTES = 16, 32
+"""Bytes of a short row's record: of fingerprints, half a sector, or of marks, a sector."""
 NARROW = 1 << 16
 """Rows of a lower triangle up to which columns serve as their own fingerprints."""
 MOST_COLUMNS = 1 << 34
@@ -84,7 +86,7 @@ def hub(launch: Launch) -> None:
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or {advice(kernel='bitmap')}"
         )
     if not plain and (longest := _longest(launch)) <= shape["SHORT"]:
-        _by_records(launch, _record_words(launch, longest))
+        _by_records(launch, _record_bytes(launch, longest))
         return
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
@@ -104,30 +106,30 @@ def hub(launch: Launch) -> None:
         _by_tables(launch, lists, keys, records)
 
 
-def _record_words(hub: Launch, longest: int) -> int:
-    """Words of a record: enough for the longest row; 4 where more, with offsets, exceed CAPACITY bytes per edge.
+def _record_bytes(hub: Launch, longest: int) -> int:
+    """Bytes of a record: of marks for longer rows, unless these and offsets exceed CAPACITY bytes per edge.
 
     For a split, records take no more than its lists and the narrow columns would.
     """
     stream, shape = hub.task.stream, hub.shape
-    wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
     most = shape["CAPACITY"] * stream.edges - RECORD_BYTES * (hub.task.index.edges - _share_edges(hub.task))
-    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= most)
-    return next((words for words in fitting if words <= wanted), 4)
+    wide = longest > shape["FEW_PRINTS"] and (MARKS_BYTES + 8) * stream.rows <= most
+    return MARKS_BYTES if wide else PRINTS_BYTES
 
 
-def _by_records(hub: Launch, words: int) -> None:
-    """Count a task that has only short rows, with records of `words` words."""
+def _by_records(hub: Launch, size: int) -> None:
+    """Count a task that has only short rows, with records of `size` bytes."""
     stream = hub.task.stream
-    narrow = np.uint32(stream.lower and stream.rows <= NARROW)
+    entries = {PRINTS_BYTES: ("hub_records", "hub_short"), MARKS_BYTES: ("hub_marks", "hub_group")}[size]
+    narrow = (np.uint32(stream.lower and stream.rows <= NARROW),) if size == PRINTS_BYTES else ()
 
     def make() -> Array:
-        records = hub.device.array.empty((stream.rows, words), dtype="uint32")
-        hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records, narrow)
+        records = hub.device.array.empty((stream.rows, size // 4), dtype="uint32")
+        hub.spread(entries[0], stream.rows, np.int64(stream.rows), records, *narrow)
         return records
 
-    records = kept.once(hub.task, "records", words, make)
-    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, narrow, hub.totals, *hub.outputs)
+    records = kept.once(hub.task, "records", size, make)
+    hub.spread(entries[1], int(hub.given["rows"][0]), records, *narrow, hub.totals, *hub.outputs)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:

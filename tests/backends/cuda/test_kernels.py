@@ -56,9 +56,9 @@ VARIANTS = {
     "hub with narrow lists": ("hub", TINY | {"LANES": 8, "LISTS_AHEAD": 2, "TAIL_LANES": 32, "NEIGHBOURS": 1}),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
-    "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
+    "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": 1 << 20, "EDGES": 3}),
     "hub without room": ("hub", {"SHORT": 1 << 20, "CAPACITY": 0}),
-    "hub with wider records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS8": 1 << 20, "EDGES": 1}),
+    "hub with marks": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": 0, "BLOCK": 64}),
     "bitmap": ("bitmap", {}),
     "bitmap tiny": ("bitmap", TINY),
     "trust": ("trust", FEW),
@@ -598,8 +598,8 @@ class Allocating:
 
 
 @needs_compiler
-@pytest.mark.parametrize("longest", some(["WORDS4", "WORDS8", "SHORT"], lambda longest: longest == "WORDS8"))
-def test_equal_fingerprints_of_different_ids(longest):
+@pytest.mark.parametrize("most", [0, 1 << 20], ids=["marks", "fingerprints"])
+def test_equal_fingerprints_of_different_ids(most):
     """Ids beyond 65,536 share fingerprints of 16 bits, so matches must be looked up."""
 
     def fingerprint(x):
@@ -613,7 +613,7 @@ def test_equal_fingerprints_of_different_ids(longest):
     u, v = vertices - 1, vertices - 2
     for mine, others in ((same[:1], same[1:]), (same, same[:1]), (same[1:], same[1:])):
         edges = sorted([(u, v), *((u, w) for w in mine), *((v, w) for w in others)])
-        macros = {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 0, "WORDS8": 0, longest: 1 << 20, "BLOCK": 64}
+        macros = {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": most, "BLOCK": 64}
         check(on_host(False), list(tasks(edges, vertices)), "hub", macros, edges)
 
 
@@ -653,7 +653,7 @@ class Noting(HostDevice):
     [
         ("hub tiny", {"hub_longest": 1, "hub_bitmaps": 1, "hub_narrow": 1}),
         ("bitmap tiny", {"hub_bitmaps": 1}),
-        ("hub with short rows", {"hub_longest": 1, "hub_records16": 1}),
+        ("hub with short rows", {"hub_longest": 1, "hub_marks": 1}),
     ],
 )
 def test_what_is_made_of_blocks_alone_is_made_once_for_all_splits(variant, entries):

@@ -202,8 +202,7 @@ def answers(device):
 
 WORK = {
     "hub": counting(
-        "hub by rounds", "hub with short rows", "hub with narrow records", "hub with wider records",
-        "bitmap",
+        "hub by rounds", "hub with short rows", "hub with narrow records", "hub with marks", "bitmap",
         more=[GRAPHS["hubs"], GRAPHS["clique"]],
     ),
     "trust": counting("trust", "trust without VC, CO, VH", "trust of copies", "trust without tables"),

@@ -31,7 +31,7 @@ VARIANTS = {
     "hub tiny": ("hub", TINY | {"COUNTERS": 5, "MET_WARPS": 1}),
     "hub with short rows": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 0}),
-    "hub with wider records": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS8": 1 << 20}),
+    "hub with marks": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": 0}),
     "bitmap": ("bitmap", SMALL),
     "bitmap tiny": ("bitmap", TINY | {"COUNTERS": 5}),
     "short": ("short", {"BLOCK": 64}),

@@ -200,6 +200,11 @@ template <class T> T shuffle(unsigned mask, T x, unsigned lane, int line) {
   return from_bits<T>(all.values[lane]);
 }
 
+// The lane of a warp that is lane `lane` of its part of `width` lanes.
+inline unsigned lane_of(unsigned lane, unsigned width = WARP) {
+  return (current % WARP & ~(width - 1)) | (lane & (width - 1));
+}
+
 template <class T> T shuffle_up(unsigned mask, T x, unsigned delta, int line) {
   unsigned lane = current % WARP;
   return shuffle(mask, x, lane >= delta ? lane - delta : lane, line);
@@ -312,7 +317,7 @@ UNWATCHED const char* launch(void (*kernel)(P...), unsigned grid, unsigned block
 
 #define __syncthreads() host::barrier(__LINE__)
 #define __syncwarp(...) host::sync_warp(__LINE__ __VA_OPT__(,) __VA_ARGS__)
-#define __shfl_sync(mask, x, lane) host::shuffle(mask, x, lane, __LINE__)
+#define __shfl_sync(mask, x, lane, ...) host::shuffle(mask, x, host::lane_of(lane __VA_OPT__(,) __VA_ARGS__), __LINE__)
 #define __shfl_up_sync(mask, x, delta) host::shuffle_up(mask, x, delta, __LINE__)
 #define __shfl_down_sync(mask, x, delta) host::shuffle_down(mask, x, delta, __LINE__)
 #define __shfl_xor_sync(mask, value, bits) host::shuffle(mask, value, (threadIdx.x % 32) ^ (bits), __LINE__)

@@ -250,70 +250,70 @@ template <class Seen> __device__ __forceinline__ void count_short(
   sums.add_up(totals);
 }
 
-// A row's length in the first word of a sector, and marks of its entries in the others, four bits of one word each.
+// A sector for a row of at most MOST entries: four marks of each in one word, below the highest bits, which together
+// are the row's length.
 struct Mark {
-  static constexpr uint32 WORDS = 8;
+  static constexpr uint32 WORDS = 8, LENGTH = 1u << 31, MOST = (1 << WORDS) - 1;
 
   uint32 word, bits;
 
   __device__ __forceinline__ explicit Mark(uint32 x) {
     uint32 hash = x * 2654435769u;
-    word = 1 + uint32(uint64(hash) * (WORDS - 1) >> 32);
-    bits = 1u << (hash >> 22 & 31) | 1u << (hash >> 17 & 31) | 1u << (hash >> 12 & 31) | 1u << (hash >> 7 & 31);
+    word = hash >> 29;
+    bits = 1u << (hash >> 24 & 31) | 1u << (hash >> 19 & 31) | 1u << (hash >> 14 & 31) | 1u << (hash >> 10 & 15);
+    bits &= ~LENGTH;  // the last one is never that bit
   }
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_marks(Task t, int64 rows, uint4* records) {
+  __shared__ uint32 words[Mark::WORDS][BLOCK];
   for (int64 v = first_of(); v < rows; v += all_threads()) {
     int64 begin = t.stream.offsets[v];
-    uint32 size = uint32(t.stream.offsets[v + 1] - begin), record[Mark::WORDS] = {size};
+    uint32 size = uint32(t.stream.offsets[v + 1] - begin), x = threadIdx.x;
+#pragma unroll
+    for (uint32 k = 0; k < Mark::WORDS; k++) { words[k][x] = size >> k & 1 ? Mark::LENGTH : 0; }
     for (uint32 i = 0; i < size; i++) {
       Mark mark(t.stream.columns[begin + i]);
-#pragma unroll
-      for (uint32 k = 1; k < Mark::WORDS; k++) { record[k] |= mark.word == k ? mark.bits : 0; }
+      words[mark.word][x] |= mark.bits;
     }
-    records[2 * v] = {record[0], record[1], record[2], record[3]};
-    records[2 * v + 1] = {record[4], record[5], record[6], record[7]};
+    records[2 * v] = {words[0][x], words[1][x], words[2][x], words[3][x]};
+    records[2 * v + 1] = {words[4][x], words[5][x], words[6][x], words[7][x]};
   }
 }
 
-// An entry of A that the marks of B do not rule out: w, entry `i` of table row u, for the index edge (u, v) at place p.
+// An entry of A that the marks of B do not rule out: w, at place `i` of the k-th row of the split, for the index edge at
+// place p.
 struct Suspect {
   int64 p;
-  uint32 u, i, v, w;
+  uint32 k, i, v, w;
 
-  __device__ __forceinline__ bool is_in(const Block& stream) const {
-    return contains(stream.columns, stream.offsets[v], stream.offsets[v + 1], int32(w));
+  __device__ __forceinline__ bool found(const Task& t) const {
+    return contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], int32(w));
   }
 };
 
 constexpr uint32 MOST_SUSPECTS = 64;  // of a warp: fewer than 32 that wait, and one more of each lane
 using Suspects = Suspect[BLOCK / 32][MOST_SUSPECTS];
 
-// Table row u, whose entries begin at `first`, and its index edges, which begin at `begin`.
+// The index edges of a row.
 struct GroupRow {
-  int64 first, begin;
-  uint32 u, size, edges;
+  int64 begin;
+  uint32 edges;
 
-  // That of another lane.
-  __device__ __forceinline__ GroupRow of_lane(uint32 lane, bool same) const {
-    GroupRow row = {__shfl_sync(ALL, first, lane), 0, __shfl_sync(ALL, u, lane), __shfl_sync(ALL, size, lane), 0};
-    row.begin = same ? row.first : __shfl_sync(ALL, begin, lane);
-    row.edges = same ? row.size : __shfl_sync(ALL, edges, lane);
-    return row;
+  __device__ __forceinline__ GroupRow of_lane(uint32 lane) const {
+    return {__shfl_sync(ALL, begin, lane), __shfl_sync(ALL, edges, lane)};
   }
 };
 
-// A group of WORDS lanes takes as many rows, one after the other, and WORDS of a row's edges per step. A lane holds one
-// word of each edge's record, and one entry of A at a time, whose word it gets from the lane that holds it. The next
-// edges are read ahead. Suspects gather until the warp has 32, for a lookup waits for several reads. `seen` is called
-// as by `count_short`, with one entry of A at a time.
+// Each group of WORDS lanes takes as many rows, one after the other, and WORDS of a row's edges per step: a lane holds
+// one word of every edge's record, and one entry of A at a time, whose word it gets from the lane that holds it. The
+// edges of the next step are read ahead. Suspects gather until the warp has 32, for a lookup waits for several reads.
 template <class Seen>
 __device__ __forceinline__ void count_by_groups(
     const Task& t, const uint32* records, Suspects& all_suspects, Totals* totals, const Seen& seen) {
   constexpr uint32 WORDS = Mark::WORDS;
   Suspect* suspects = all_suspects[threadIdx.x / 32];
-  uint32 warp_lane = threadIdx.x % 32, lane = threadIdx.x % WORDS, waiting = 0;
+  uint32 warp_lane = threadIdx.x % 32, lane = threadIdx.x % WORDS, last = warp_lane - lane + WORDS, waiting = 0;
   bool triangle = t.same && t.shift == 0;  // then the e-th edge has the first e entries
   Sums sums;
   auto look_up = [&](uint32 count) {
@@ -321,28 +321,27 @@ __device__ __forceinline__ void count_by_groups(
     waiting -= count;
     if (warp_lane < count) {
       Suspect suspect = suspects[waiting + warp_lane];
-      if (suspect.is_in(t.stream)) {
+      if (suspect.found(t)) {
+        int64 u = row_of(t, suspect.k);
         sums.triangles++;
-        seen(suspect.u, suspect.p, suspect.v, t.table.offsets[suspect.u] + suspect.i, 1);
+        seen(u, suspect.p, suspect.v, t.table.offsets[u] + suspect.i, 1);
       }
     }
     __syncwarp();
   };
-  for (int64 k = first_of(); k - warp_lane < t.rows; k += all_threads()) {
-    GroupRow mine = {0, 0, 0, 0, 0};
-    if (k < t.rows) {
-      mine.u = uint32(row_of(t, k));
-      mine.first = t.table.offsets[mine.u];
-      mine.size = uint32(t.table.length(mine.u));
-      mine.begin = t.index.offsets[mine.u];
-      mine.edges = uint32(t.index.length(mine.u));
+  for (int64 step = first_of() - warp_lane; step < t.rows; step += all_threads()) {
+    GroupRow mine = {0, 0};
+    if (step + warp_lane < t.rows) {
+      int64 u = row_of(t, step + warp_lane);
+      mine.begin = t.index.offsets[u];
+      mine.edges = uint32(t.index.offsets[u + 1] - mine.begin);
     }
-    uint32 next = warp_lane - lane, last = next + WORDS, e_ahead = 0;
-    GroupRow ahead = mine.of_lane(next, t.same);
+    uint32 next = last - WORDS, e_ahead = 0;
+    GroupRow ahead = mine.of_lane(next);
     uint32 v_ahead = lane < ahead.edges ? t.index.columns[ahead.begin + lane] : NO_ENTRY;
     while (__any_sync(ALL, next < last)) {
       GroupRow row = ahead;
-      uint32 e = e_ahead, v = v_ahead, part[WORDS];
+      uint32 k = uint32(step) + next, e = e_ahead, v = v_ahead, part[WORDS];
 #pragma unroll
       for (uint32 j = 0; j < WORDS; j++) {
         uint32 hub = __shfl_sync(ALL, v, j, WORDS);
@@ -351,22 +350,27 @@ __device__ __forceinline__ void count_by_groups(
       bool over = e + WORDS >= row.edges;
       e_ahead = over ? 0 : e + WORDS;
       next = min(next + over, last);
-      ahead = mine.of_lane(min(next, 31u), t.same);
+      ahead = mine.of_lane(min(next, 31u));
       bool more = next < last && e_ahead + lane < ahead.edges;
       v_ahead = more ? t.index.columns[ahead.begin + e_ahead + lane] : NO_ENTRY;
 
-      uint32 a = e + lane, b = 0;
-      if (!triangle && v != NO_ENTRY) { a = uint32(before(t, row.begin + a, row.first, row.first + row.size, v)); }
+      int64 first = row.begin;
+      uint32 size = row.edges, a = e + lane, b = 0;
+      if (!triangle && row.edges) {
+        int64 u = row_of(t, k);
+        first = t.table.offsets[u];
+        size = uint32(t.table.offsets[u + 1] - first);
+        a = v == NO_ENTRY ? 0 : uint32(before(t, row.begin + e + lane, first, first + size, v));
+      }
 #pragma unroll
       for (uint32 j = 0; j < WORDS; j++) {
-        uint32 length = __shfl_sync(ALL, part[j], 0, WORDS);
+        uint32 length = __ballot_sync(ALL, part[j] & Mark::LENGTH) >> (last - WORDS) & Mark::MOST;
         b = lane == j ? length : b;
       }
       sums.wedges += b;
       sums.probes += b ? a : 0;
-      uint32 least = v == NO_ENTRY ? NO_ENTRY : a;
       for (uint32 i = lane; __any_sync(ALL, v != NO_ENTRY && i - lane < a); i += WORDS) {
-        uint32 w = i < row.size ? t.table.columns[row.first + i] : 0, hits = 0, untested = 0;
+        uint32 w = i < size ? t.table.columns[first + i] : 0, hits = 0, untested = 0;
         Mark mark(w);
 #pragma unroll
         for (uint32 j = 0; j < WORDS; j++) {
@@ -376,13 +380,13 @@ __device__ __forceinline__ void count_by_groups(
           untested = uint32(max(int32(i - e) + 1, 0));
         } else {
 #pragma unroll
-          for (uint32 j = 0; j < WORDS; j++) { untested += __shfl_sync(ALL, least, j, WORDS) <= i; }
+          for (uint32 j = 0; j < WORDS; j++) { untested += __shfl_sync(ALL, v == NO_ENTRY ? v : a, j, WORDS) <= i; }
         }
         hits = untested < WORDS ? hits >> untested << untested : 0;
         for (uint32 votes; (votes = __ballot_sync(ALL, hits != 0)) != 0; hits &= hits - 1) {
           uint32 edge = hits ? uint32(__ffs(int(hits))) - 1 : 0, hub = __shfl_sync(ALL, v, edge, WORDS);
           if (hits) {
-            suspects[waiting + __popc(votes & ((1u << warp_lane) - 1))] = {row.begin + e + edge, row.u, i, hub, w};
+            suspects[waiting + __popc(votes & ((1u << warp_lane) - 1))] = {row.begin + e + edge, k, i, hub, w};
           }
           waiting += __popc(votes);
           if (waiting >= 32) { look_up(32); }

@@ -26,6 +26,8 @@ RECORD_BYTES = 8
 """Bytes of a list's record."""
 PRINTS_BYTES, MARKS_BYTES = 16, 32
 """Bytes of a short row's record: of fingerprints, half a sector, or of marks, a sector."""
+MOST_MARKED = 255
+"""Entries of the longest row whose length fits a record of marks."""
 NARROW = 1 << 16
 """Rows of a lower triangle up to which columns serve as their own fingerprints."""
 MOST_COLUMNS = 1 << 34
@@ -113,7 +115,7 @@ def _record_bytes(hub: Launch, longest: int) -> int:
     """
     stream, shape = hub.task.stream, hub.shape
     most = shape["CAPACITY"] * stream.edges - RECORD_BYTES * (hub.task.index.edges - _share_edges(hub.task))
-    wide = longest > shape["FEW_PRINTS"] and (MARKS_BYTES + 8) * stream.rows <= most
+    wide = shape["FEW_PRINTS"] < longest <= MOST_MARKED and (MARKS_BYTES + 8) * stream.rows <= most
     return MARKS_BYTES if wide else PRINTS_BYTES
 
 

@@ -351,8 +351,8 @@ __device__ __forceinline__ void count_by_groups(
       e_ahead = over ? 0 : e + WORDS;
       next = min(next + over, last);
       ahead = mine.of_lane(min(next, 31u));
-      bool more = next < last && e_ahead + lane < ahead.edges;
-      v_ahead = more ? t.index.columns[ahead.begin + e_ahead + lane] : NO_ENTRY;
+      if (next == last) { ahead.edges = 0; }  // that lane's row is another group's, or none
+      v_ahead = e_ahead + lane < ahead.edges ? t.index.columns[ahead.begin + e_ahead + lane] : NO_ENTRY;
 
       int64 first = row.begin;
       uint32 size = row.edges, a = e + lane, b = 0;

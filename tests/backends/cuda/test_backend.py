@@ -682,9 +682,10 @@ def test_local_cuda_cluster(protocol):
 def test_dask_frames_have_cudf_partitions(place):
     cudf = pytest.importorskip("cudf")
     pytest.importorskip("dask_cudf")
-    expected = dasktc.prepare(kronecker(10), backend="cpu").oriented_edges(frame="pandas")
+    cut = dict(partition="hash2d", parts=2)
+    expected = dasktc.prepare(kronecker(10), backend="cpu", **keywords(**cut)).oriented_edges(frame="pandas")
     options = {"workers": 1} if place == "workers" else {}
-    with dasktc.prepare(kronecker(10), backend="cuda", **keywords(partition="hash2d", parts=2, **options)) as graph:
+    with dasktc.prepare(kronecker(10), backend="cuda", **keywords(**cut, **options)) as graph:
         found = graph.oriented_edges()
         kinds = found.map_partitions(lambda part: pd.Series([type(part).__module__]), meta=pd.Series([], dtype="str"))
         whole = graph.client.compute(found).result() if graph.client else found.compute()

@@ -50,12 +50,12 @@ def order_reason(least: float, most: float) -> str:
 # Time in each order over that in order `degree` on an H200, geometric means over the 27 graphs of
 # `dasktc bench choose --backend cuda`:
 #                  collective  collective-banded  indegree   none
-#   hub                  1.65               1.75      1.37   2.10
-#   trust                1.01               0.99      0.99   1.02
-#   hindex               1.02               1.01      1.00   1.05
-#   short                1.12               1.22      1.09   1.04
-#   preparation          1.86               1.86      1.29   1.29
-ORDER = order_reason(1.4, 2.1)
+#   hub                  1.41               1.49      1.32   1.79
+#   trust                0.99               0.98      0.96   1.02
+#   hindex               1.01               1.02      1.00   1.08
+#   short                1.10               1.22      1.08   1.03
+#   preparation          2.18               2.13      1.49   1.47
+ORDER = order_reason(1.3, 1.8)
 
 
 def look(executor: Executor, graph: Oriented) -> Facts:

@@ -108,6 +108,9 @@ def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
     """Keep one value for each vertex, from a Series by id or a dict; errors are those of `vertex_columns`."""
     import pandas as pd
 
+    if hasattr(values, "to_pandas") and hasattr(values, "index"):  # a Series of cuDF; Polars' has no ids
+        with readable(name):
+            values = values.to_pandas()
     if isinstance(values, Mapping):
         keys = series_of(list(values)) if values else pd.Series([], dtype="int64")
         values = series_of(list(values.values()), index=pd.Index(keys, tupleize_cols=False))

@@ -152,6 +152,14 @@ def test_labels_in_subgraphs_and_in_batches(emulated, labels, most):
 
 
 @needs_compiler
+def test_labels_of_a_series_on_the_device(emulated):
+    with dasktc.prepare(np.array(oracle.complete(6)), backend="cuda") as graph:
+        answer = graph.triangles(frame="cudf")
+        types = graph.triangle_types(answer)
+    assert types[["a", "b", "c", "triangles"]].values.tolist() == [[10, 10, 10, 20]]
+
+
+@needs_compiler
 @pytest.mark.parametrize("ids", [lambda vertex: 10**12 + 7 * vertex, lambda vertex: f"é{vertex}"], ids=["wide", "text"])
 def test_ids_anywhere(emulated, ids):
     check(rows_of(SKEWED, ids=ids))

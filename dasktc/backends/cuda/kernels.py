@@ -33,10 +33,10 @@ Launches of a few lines are in this module; others have a module `launch_*` of t
 # The graphs from files, the torus of 464³ and the cliques of 600 and 400 were measured before version 3 of trust.cu; in
 # turns with it, version 5 took 0.31 to 1.07 times as long, without amazon0601.
 # Times are between events right around a kernel's launches, and vary by up to 0.3 ms from run to run; `plain` takes 0.9
-# to 3.6 times as long as `short`. By these times and those of a dozen more graphs, what auto takes is the fastest kernel
-# or takes 1.07 times as long at most, except for 0.03 ms (1.22) on Kronecker 10, 0.3 (2.12) on Kronecker 14, where it
-# was faster by 0.16 in another run, 0.08 (1.15) on RA 10^6 and 0.06 (1.14) on dblp-2010. hub, the best fixed choice,
-# takes 1.65 times as long as the fastest on average, 5.4 at most.
+# to 3.6 times as long as `short`. By these times and those of a dozen more graphs, what auto takes is the fastest
+# kernel or takes 1.07 times as long at most, except for 0.03 ms (1.22) on Kronecker 10, 0.3 (2.12) on Kronecker 14,
+# where it was faster by 0.16 in another run, 0.08 (1.15) on RA 10^6 and 0.06 (1.14) on dblp-2010. hub, the best fixed
+# choice, takes 1.65 times as long as the fastest on average, 5.4 at most.
 
 from __future__ import annotations
 

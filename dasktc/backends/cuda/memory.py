@@ -5,8 +5,9 @@ RMM resource other than plain `cudaMalloc`, our calls allocate from it. Instead 
 to 0.3 ms each time, they allocate from a pool of ours; when the outermost call ends, the caller's resource and CuPy's
 allocator are restored. Memory that results still hold stays valid: the pool outlives them.
 
-A pool grows as it is used. Memory that it does not need returns to the device when a call ends, or on a Dask worker,
-whose many calls make up one count, when no call has begun for IDLE seconds. There are two kinds:
+A pool grows as it is used. Memory that it does not need returns to the device when no call has begun for IDLE seconds.
+Where the caller may want it for something else, which is not on a Dask worker, whose many calls make up one count, what
+exceeds KEPT_FOR_NOW returns when the call ends. There are two kinds:
 
 * `cudaMallocAsync`, wherever possible: it grows and shrinks by what is needed, also beside results that stay.
 * RMM's pool over `cudaMalloc`, on workers that use UCX. UCX maps memory of one device to another, and cannot map that
@@ -43,12 +44,13 @@ from dasktc.backends.protocol import Backend
 
 __all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share", "unsent"]
 
-KEPT = 1 / 128
-"""Share of the device that a pool keeps between calls, so that small counts do not grow it anew each time."""
+KEPT, KEPT_FOR_NOW = 1 / 128, 1 / 8
+"""Shares of the device that a pool keeps between calls, so that a count does not grow it anew each time: at any time,
+and in the caller's process until it has been idle."""
 FIRST = 1 << 28
 """Initial bytes of RMM's pool, at most a share KEPT of the device."""
 IDLE = 1.0
-"""Seconds without a call after which a worker returns memory that its pool does not need."""
+"""Seconds without a call after which a pool returns memory that it does not need."""
 USABLE = 0.9
 """Share of the free memory that is treated as available; the rest allows for fragmentation of the pool."""
 EVERYTHING = 2**64 - 1
@@ -165,8 +167,8 @@ def _bounded() -> bool:
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _kept() -> int:
-    return int(KEPT * cp.cuda.runtime.memGetInfo()[1])
+def _kept(share: float = KEPT) -> int:
+    return int(share * cp.cuda.runtime.memGetInfo()[1])
 
 
 class _Shared:
@@ -235,11 +237,10 @@ class _Shared:
             if self._callers[0] is not None and not self._callers[1].allocation_counts.current_bytes:
                 self._callers = (None, None)  # the new resource is the caller's, who may be done with this one
         if self.own is not None:
-            if on_worker:
-                self.device = cp.cuda.Device()
-                _idle.later()
-            else:
-                self.give_back(_kept())
+            self.device = cp.cuda.Device()
+            _idle.later()
+            if not on_worker:
+                self.give_back(_kept(KEPT_FOR_NOW))
 
     def give_back(self, keep: int) -> None:
         """Have the pool return memory that it does not need, if no call is under way."""

@@ -32,6 +32,7 @@ class Series:
             cp.MEMORY_USED.hold(self._held.to_numpy())
 
     dtype = property(lambda self: self._held.dtype)
+    index = property(lambda self: self._index)
     ndim = 1
 
     def __len__(self):

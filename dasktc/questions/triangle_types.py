@@ -86,9 +86,10 @@ class LabelCounts:
         return counts, int(counts.sum()), wedges
 
     def _in_subgraphs(self, task: BlockTask, end_labels: list[Array]) -> tuple[Array, int, int]:
-        backend, blocks = backend_of(end_labels[0]), (task.index, task.table, task.stream)
+        backend, triple = backend_of(end_labels[0]), (task.index, task.table, task.stream)
         pairs = combinations([(1 << labels.astype("uint8")).astype("uint8") for labels in end_labels], 2)
-        edge_bits = {id(block): _label_bits(block, *pair, backend) for block, pair in zip(blocks, pairs, strict=True)}
+        blocks = {id(block): (block, pair) for block, pair in zip(triple, pairs, strict=True)}
+        edge_bits = {place: _label_bits(block, *pair, backend) for place, (block, pair) in blocks.items()}
         counts, whole = np.zeros((self.labels,) * 3, np.int64), backend.count(task, self.kernel)
 
         def triangles(labels: Sequence[int], *ends: int) -> int:
@@ -96,9 +97,11 @@ class LabelCounts:
             if len(ends) == self.labels:
                 return whole.triangles
             among, touching = (sum(1 << label for label in some) for some in (labels, ends))
-            parts = {id(block): _selected(block, edge_bits[id(block)], among, touching) for block in blocks}
-            index, table, stream = (parts[id(block)] for block in blocks)
-            return backend.count(replace(task, index=index, table=table, stream=stream), self.kernel).triangles
+            bits = np.arange(256)
+            table = backend.array.asarray((bits & ~among == 0) & (bits & touching != 0))
+            parts = {place: _selected(block, table.take(edge_bits[place])) for place, (block, _) in blocks.items()}
+            index, of_table, stream = (parts[id(block)] for block in triple)
+            return backend.count(replace(task, index=index, table=of_table, stream=stream), self.kernel).triangles
 
         for a in range(self.labels):
             counts[a, a, a] = triangles([a], a)
@@ -119,10 +122,8 @@ def _label_bits(block: OrientedCSR, row_bits: Array, column_bits: Array, backend
     return edge_bits
 
 
-def _selected(block: OrientedCSR, edge_bits: Array, among: int, touching: int) -> OrientedCSR:
-    """Select the edges of a block between labels of `among` with an end in `touching`; rows stay."""
-    mask = (edge_bits & (255 - among)) == 0
-    mask &= (edge_bits & touching) != 0
+def _selected(block: OrientedCSR, mask: Array) -> OrientedCSR:
+    """Select edges of a block; rows stay."""
     places = array_module(mask).flatnonzero(mask)
     return replace(block, offsets=places.searchsorted(block.offsets), columns=block.columns.take(places))
 

@@ -95,8 +95,8 @@ def vertex_columns(graph: CountingContext, frame: Any) -> dict[str, Column]:
             f"vertices has the columns {names}, and no index of ids: whose values its rows have is unclear; name its "
             "column of ids, or its index, 'vertex'"
         )
-    rows, dense = _rows(graph, frame.index, "vertices")
-    return {name: _column(graph, frame[name], rows, dense, f"column {shown(name)} of vertices") for name in frame}
+    rows = _rows(graph, frame.index, "vertices")
+    return {name: _column(graph, frame[name], rows, f"column {shown(name)} of vertices") for name in frame}
 
 
 def _numbers_rows(index: Any) -> bool:
@@ -118,35 +118,34 @@ def vertex_column(graph: CountingContext, values: Any, name: str) -> Column:
         raise InputError(
             f"{name} {shown(values)} is neither a column's name, a Series by id nor a dict: give one of these"
         )
-    return _column(graph, values, *_rows(graph, values.index, name), name)
+    return _column(graph, values, _rows(graph, values.index, name), name)
 
 
-def _rows(graph: CountingContext, index: Any, name: str) -> tuple[Array, Array]:
-    """Return the positions of the rows of the graph's vertices, and the dense id of each."""
+def _rows(graph: CountingContext, index: Any, name: str) -> Array:
+    """Return the position of each vertex's row, by dense id."""
     dense = dense_ids(graph, given_ids(graph, index, name))
-    rows = np.flatnonzero(dense >= 0)
-    dense = dense[rows]
-    counts = np.bincount(dense, minlength=graph.vertices)
-    if (counts > 1).any():
-        vertex = external_ids(graph, np.flatnonzero(counts > 1)[:1]).tolist()[0]
+    numbers = np.arange(len(dense))
+    rows = np.full(graph.vertices + 1, -1)  # the last entry is that of ids of no vertex
+    rows[dense] = numbers
+    if (repeated := np.flatnonzero((rows[dense] != numbers) & (dense >= 0))).size:
+        vertex = external_ids(graph, dense[repeated[:1]]).tolist()[0]
         raise InputError(
             f"vertex {shown(vertex)} has several rows in {name}: which is meant is unclear; drop all but one"
         )
-    if (gaps := np.flatnonzero(counts < 1)).size:
+    rows = rows[:-1]
+    if (gaps := np.flatnonzero(rows < 0)).size:
         vertex = external_ids(graph, gaps[:1]).tolist()[0]
         number = plural(len(gaps), "vertex has", "vertices have")
         raise InputError(f"vertex {shown(vertex)} has no row in {name}, as {number}: every vertex needs one; add them")
-    return rows, dense
+    return rows
 
 
-def _column(graph: CountingContext, values: Any, rows: Array, dense: Array, name: str) -> Column:
+def _column(graph: CountingContext, values: Any, rows: Array, name: str) -> Column:
     array, categories = values_of(values, name), None
     if not isinstance(array, np.ndarray):
         categories = categories_of(array)
         array = codes_of(array, categories)
-    dense_values = np.empty(graph.vertices, array.dtype)
-    dense_values[dense] = array[rows]
-    return Column(array.dtype.name, categories, _by_block_id(graph, dense_values))
+    return Column(array.dtype.name, categories, _by_block_id(graph, array.take(rows)))
 
 
 def _by_block_id(graph: CountingContext, dense_values: Array) -> Sharded:

@@ -558,10 +558,10 @@ class Graph(Summarised):
             One of the above. For every edge the first five follow from the triangles of the edges, which are cached.
         top : int, optional
             Up to 1,000: find so many of each vertex's most similar vertices, among all that have a common neighbour
-            with it. On the CPU only; one worker makes the neighbours of all vertices.
+            with it. One worker makes the neighbours of all vertices.
         bound : int
             Largest number of wedges, Σ d·(d - 1), that `top` walks; more is refused before it begins. A thread walks
-            some 10^8 per second, or a tenth of that where most end at different vertices.
+            some 10^8 per second, or a tenth of that where most end at different vertices; a GPU some 10^9.
         frame : {"pandas", "polars", "cudf", "dask"}, optional
             As for `edge_support`.
 
@@ -578,8 +578,8 @@ class Graph(Summarised):
         Raises
         ------
         InputError
-            As `edge_support`. Or a vertex of `pairs` is not in the graph; their neighbours do not fit one worker; the
-            wedges of `top` exceed the bound; or a GPU counts, with `top`. The errors have the figures.
+            As `edge_support`. Or a vertex of `pairs` is not in the graph; their neighbours do not fit one worker; or
+            the wedges of `top` exceed the bound. The errors have the figures.
         CountError
             A check failed: there is no result.
 

@@ -27,6 +27,8 @@ class Tuning:
         Number of vertices, and of edges, in the lists of those with most triangles.
     update_chunk : int
         Columns, or pairs of neighbours, that an update processes at a time.
+    listed_wedges : int
+        Most wedges that a GPU lists at once to find the most similar vertices.
     shared_count : int
         Number of edges from which several threads share a count while trusses are peeled.
     peeled_edges : int
@@ -50,6 +52,7 @@ class Tuning:
     probe_limit: int = 1 << 16
     highest: int = 20
     update_chunk: int = 1 << 22
+    listed_wedges: int = 1 << 24
     shared_count: int = 1 << 18
     peeled_edges: int = (1 << 31) - 1
     survey_batch: int = 1 << 16

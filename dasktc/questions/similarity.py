@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from dasktc.answers.vertex_counts import known_edges, of_degrees
 from dasktc.answers.vertex_frames import reals_of_bits
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.most_similar import VERTEX_BYTES, WEDGE_BYTES, Measure, most_similar
 from dasktc.backends.weighted_support import DEVICE_BYTES, weighted_support
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, jobs
@@ -78,21 +79,6 @@ PIECES = 4
 """Calls per worker for pairs, or for ranges of vertices."""
 
 
-class Measure(NamedTuple):
-    """A measure of similarity.
-
-    Attributes
-    ----------
-    value : callable (common, degrees, degrees) -> array
-        From the common neighbours of pairs, or the sums of their weights, and the degrees of both ends.
-    weight : callable (degrees) -> array of float64, or None
-        Weights of common neighbours, by their degrees; None: each counts 1.
-    """
-
-    value: Callable[[Array, Array, Array], Array]
-    weight: Callable[[Array], Array] | None = None
-
-
 def _jaccard(common: Array, degrees: Array, other_degrees: Array) -> Array:
     return common / (degrees + other_degrees - common)
 
@@ -122,15 +108,16 @@ def _resource_allocation(degrees: Array) -> Array:
     return 1 / array_module(degrees).maximum(degrees, 1)
 
 
-MEASURES: dict[MeasureName, Measure] = {
-    "jaccard": Measure(_jaccard),
-    "overlap": Measure(_overlap),
-    "cosine": Measure(_cosine),
-    "sorensen": Measure(_sorensen),
-    "common_neighbors": Measure(_sum),
-    "adamic_adar": Measure(_sum, _adamic_adar),
-    "resource_allocation": Measure(_sum, _resource_allocation),
+_FUNCTIONS: dict[MeasureName, Any] = {
+    "jaccard": (_jaccard,),
+    "overlap": (_overlap,),
+    "cosine": (_cosine,),
+    "sorensen": (_sorensen,),
+    "common_neighbors": (_sum,),
+    "adamic_adar": (_sum, _adamic_adar),
+    "resource_allocation": (_sum, _resource_allocation),
 }
+MEASURES = {name: Measure(SIMILARITIES.index(name), *functions) for name, functions in _FUNCTIONS.items()}
 
 
 def checked(measure: Any) -> MeasureName:
@@ -340,12 +327,12 @@ def _most_similar(
             f"about {wedges / WEDGES_A_SECOND / 3600:.3g} hours of one thread, for a vertex has up to "
             f"{plural(highest, 'neighbour')}; give a larger bound, or pairs to compare"
         )
-    if graph.options.chosen_backend in ON_DEVICE:
-        raise InputError(
-            f"{option('top', top)} walks {wedges:.3g} wedges, which is built for the CPU, and the graph's blocks are "
-            f"on a device; prepare the graph with {advice(backend='cpu')}, or give pairs to compare"
-        )
+    listed = 0
     largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices
+    if graph.options.chosen_backend in ON_DEVICE:
+        largest += 8 * graph.edges + VERTEX_BYTES * graph.vertices
+        listed = max(1, min(graph.tuning.listed_wedges, (plan.memory - largest) // (2 * WEDGE_BYTES)))
+        largest += WEDGE_BYTES * listed
     if largest > plan.memory:
         raise InputError(
             f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}, more than the "
@@ -353,9 +340,9 @@ def _most_similar(
         )
     lists, ids = adjacency(graph, None, 2 * graph.edges), id_shards(graph)
     splits = max(1, min(graph.vertices, PIECES * len(executor.worker_threads)))
-    number = SIMILARITIES.index(name)
-    calls = [(lists, measure.weight or _ones, split, splits, number, top, _dtype(name)) for split in range(splits)]
-    parts = starmap(executor, STAGE, _similar_of_range, calls)
+    backend = graph.options.chosen_backend
+    calls = [(lists, measure, split, splits, top, backend, listed) for split in range(splits)]
+    parts = starmap(executor, STAGE, most_similar, calls)
     rows = executor.gather(executor.map(STAGE, _rows_of_part, list(parts)))
     firsts = [0, *accumulate(rows)]
     vertices = [graph.prepared.vertices] * len(parts)
@@ -365,47 +352,18 @@ def _most_similar(
     return frames, rows
 
 
-def _ones(degrees: Array) -> Array:
-    return array_module(degrees).ones(len(degrees), dtype="float64")
-
-
-def _similar_of_range(
-    lists: OrientedCSR,
-    weight: Callable[[Array], Array],
-    split: int,
-    splits: int,
-    measure: int,
-    top: int,
-    dtype: str,
-) -> list[Array]:
-    """Find the most similar vertices of a share of the vertices: their dense ids, the others', and the values."""
-    from dasktc.backends.cpu import weighted_support as on_cpu  # loads Numba: only when needed
-
-    if not lists.rows:
-        return [np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)]
-    lengths = np.diff(lists.offsets)
-    work = np.concatenate([[0], np.cumsum(lengths[lists.columns])])[lists.offsets]
-    begin, end = (
-        int(work.searchsorted(work[-1] * k // splits)) if k < splits else lists.rows for k in (split, split + 1)
-    )
-    if begin >= end:
-        return [np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)]
-    weights = weight(lengths)
-    sizes, vertices, values = on_cpu.most_similar(lists.offsets, lists.columns, weights, (begin, end), measure, top)
-    return [np.repeat(np.arange(begin, end), sizes), vertices, values.astype(dtype, copy=False)]
-
-
 def _rows_of_part(part: list[Array]) -> int:
     return len(part[0])
 
 
 def _localised_pairs(part: list[Array]) -> list[Any]:
     """Relabel pairs, lists of their first and second ids and their values, for `in_own_ids`."""
-    src, dst, values = part
+    src, dst, values = map(on_host, part)
     ids, places = distinct_places(np.stack([src, dst]))
     return [ids, [*places, values]]
 
 
 def _similar_frame(parts: list[Any], name: str, library: Any) -> Any:
     (src, dst, values), vertices, first = parts
+    values = values.astype(_dtype(name), copy=False)
     return frame_of({**id_columns(vertices, {"src": src, "dst": dst}, library), name: values}, library, first)

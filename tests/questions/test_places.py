@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -13,10 +12,9 @@ import pytest
 from distributed import Client
 
 import dasktc
-from dasktc.errors import InputError
 from tests.support import places, reference
 from tests.support.keywords import keywords
-from tests.support.places import PLACES, QUESTIONS, REFUSED
+from tests.support.places import PLACES, QUESTIONS
 from tests.support.slow_pipeline import skewed_edges, tuned
 from tests.support.tiers import each_once, some
 
@@ -89,26 +87,17 @@ CASES = each_once([(question, place) for question in QUESTIONS for place in [*PL
 @pytest.mark.parametrize(("question", "place"), CASES, ids=lambda value: getattr(value, "call", value))
 def test_every_question_in_every_place(ask, expected, question, place):
     frame = "dask" if place == SHARDED else "pandas"
-    if (question.call, place) in REFUSED:
-        with pytest.raises(InputError, match=re.escape(REFUSED[question.call, place])):
-            asked(ask, question, place, frame)
-    else:
-        assert asked(ask, question, place, frame) == expected(question)
+    assert asked(ask, question, place, frame) == expected(question)
 
 
-ON_A_GPU = [(question,) for question in QUESTIONS if not question.of_source and "top" not in question.call]
+ON_A_GPU = [(question,) for question in QUESTIONS if not question.of_source]
 
 
 @pytest.mark.parametrize(
     "question", some(ON_A_GPU, lambda question: question.call == "motifs()"), ids=lambda question: question.call
 )
 def test_vertices_in_shards_on_a_gpu(ask, expected, question):
-    place = f"{SHARDED} on a GPU"
-    if (question.call, SHARDED) in REFUSED:
-        with pytest.raises(InputError, match=re.escape(REFUSED[question.call, SHARDED])):
-            asked(ask, question, place, "dask")
-    else:
-        assert asked(ask, question, place, "dask") == expected(question)
+    assert asked(ask, question, f"{SHARDED} on a GPU", "dask") == expected(question)
 
 
 @pytest.mark.slow
@@ -116,7 +105,7 @@ def test_vertices_in_shards_on_a_gpu(ask, expected, question):
 def test_vertices_in_shards_on_workers(ask, expected, place, first):
     """Every other question without and with a budget."""
     for question in QUESTIONS[first::2]:
-        if not question.of_source and (question.call, SHARDED) not in REFUSED:
+        if not question.of_source:
             assert asked(ask, question, place) == expected(question), question.call
 
 
@@ -129,10 +118,3 @@ def test_the_table_has_every_question():
     names = {name for section in sections for name in reference.QUESTIONS[section] if "plot" not in name}
     asked = {f"Graph.{question.call.partition('(')[0]}" for question in QUESTIONS}
     assert {name for name in names if name.startswith("Graph.")} - {"Graph.columns"} <= asked
-
-
-def test_the_table_shows_what_is_refused():
-    header, _, *rows = places.lines()
-    row = next(row for row in rows if row.startswith("| `similarity(top=3)`"))
-    assert [cell.strip() for cell in row.split("|")][5] == "no (1)"
-    assert header.count("|") == row.count("|") == len(PLACES) + 2

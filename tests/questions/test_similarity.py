@@ -397,8 +397,39 @@ def test_on_a_device(emulated, plan, tmp_path):
         pd.testing.assert_frame_equal(found, expected, rtol=1e-13)
         pairs = expected[["src", "dst"]].iloc[::-3].reset_index(drop=True)
         pd.testing.assert_frame_equal(graph.similarity(pairs, name), alone.similarity(pairs, name), rtol=1e-13)
-    with pytest.raises(InputError, match=r"top=2 walks .* wedges, which is built for the CPU"):
-        graph.similarity(top=2)
+    check(graph, edges, tops=(1, 5))
+    graph.close()
+
+
+@pytest.mark.parametrize("listed", [1, 40, 10_000])
+def test_wedges_are_listed_in_pieces_on_a_device(emulated, listed):
+    """A star's middle has more wedges than are listed at once, and its leaves share a list."""
+    edges = [*skewed_edges(60, 300, 2), *((0, leaf) for leaf in range(60, 120))]
+    with retuned(prepare(edges, backend="cuda"), listed_wedges=listed) as graph:
+        known = Oracle(edges)
+        for name in NAMES:
+            frame = graph.similarity(measure=name, top=4, frame="cudf").to_pandas()
+            rows = known.most_similar(name, 4)
+            assert frame.src.tolist() == [u for u, *_ in rows]
+            np.testing.assert_allclose(frame[name], [value for *_, value in rows], rtol=1e-13, atol=0)
+            values = [known.value(name, u, v) for u, v in zip(frame.src, frame.dst, strict=True)]
+            np.testing.assert_allclose(frame[name], values, rtol=1e-13, atol=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("listed", [1 << 12, 1 << 24])
+def test_most_similar_on_the_device(listed):
+    """In pieces of the lists of some hubs, and of many vertices at once."""
+    edges = [*skewed_edges(200, 2000, 2), *((0, leaf) for leaf in range(200, 1000))]
+    with retuned(prepare(edges, backend="cuda"), listed_wedges=listed) as graph:
+        check(graph, edges, tops=(1, 5))
+
+
+def test_most_similar_that_do_not_fit_a_device(emulated, tmp_path):
+    edges = skewed_edges(300, 3000, 6)
+    graph = prepare(edges, backend="cuda", memory="2MB", work_dir=tmp_path)
+    with pytest.raises(InputError, match=r"top=900 of \d+ vertices takes .* more than the 2 MB of one worker"):
+        graph.similarity(top=900)
     graph.close()
 
 

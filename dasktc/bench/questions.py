@@ -34,11 +34,11 @@ __all__ = ["GRAPHS", "QUESTIONS", "Question", "Tool", "run", "tools"]
 Array = Any
 QUESTIONS = (
     *("count", "triangles()", "clustering()", "edge_support()", "similarity()", "triangle_list(1000)", "motifs()"),
-    *("triangle_types(3)", "survey()"),
+    *("similarity(top=10)", "triangle_types(3)", "survey()"),
 )
 LISTED = 1000
 LABELS = 3
-"""Labels of vertices: their numbers modulo this. A survey adds the labels of each triangle up."""
+"""Labels of vertices, a column of the prepared graph: their numbers modulo this. A survey adds each triangle's up."""
 SLOW_EDGES = 500_000
 """Edges from which a library with Python loops is left out, because it would take minutes."""
 LISTED_MOTIFS = 10**8
@@ -144,6 +144,9 @@ def run(
 
 def _section(name: str, source: Source, backend: Backend, runs: int, unit: str, say: Say) -> Section:
     with prepare(source, backend=backend, threads=1) as graph:
+        ids = graph.measures(frame="pandas").index
+    kept = pd.DataFrame({"label": np.arange(len(ids)) % LABELS}, ids)
+    with prepare(source, backend=backend, threads=1, vertices=kept) as graph:
         say(f"{name}: {graph.edges:,} edges")
         ends = graph.edge_support(frame="pandas")[["src", "dst"]].to_numpy()
         libraries, left_out = {"dasktc": _ours(graph, backend)}, list[str]()
@@ -223,12 +226,14 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
         graph._context.counted.forget()
         return graph.motifs()
 
+    def most_similar() -> Any:
+        return graph.similarity(top=10, **frame)
+
     # Of larger graphs, and on a device, cliques of four would take longer than all other questions.
     small = backend == "cpu" and graph.edges <= SLOW_EDGES
-    labels = pd.Series(np.arange(graph.vertices) % LABELS, graph.measures(frame="pandas").index)
     return {
         "triangle_types(3)": Question(
-            lambda: graph.triangle_types(labels), lambda types: int(types["triangles"].sum())
+            lambda: graph.triangle_types("label"), lambda types: int(types["triangles"].sum())
         ),
         "survey()": Question(lambda: graph.survey(_sums_of_labels), lambda counts: int(counts.sum())),
         "count": Question(count, int),
@@ -237,7 +242,11 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
         "edge_support()": Question(anew(graph.edge_support), lambda answer: int(answer["support"].sum()) // 3),
         "similarity()": Question(anew(graph.similarity), _unknown),
         "triangle_list(1000)": Question(anew(graph.triangle_list, LISTED), _unknown),
-        **({"motifs()": Question(motifs, _unknown)} if small else {}),
+        **(
+            {"motifs()": Question(motifs, _unknown), "similarity(top=10)": Question(most_similar, _unknown)}
+            if small
+            else {}
+        ),
     }
 
 

@@ -1,7 +1,8 @@
 """The most similar vertices of a range of vertices, by their common neighbours, on every backend.
 
 The CPU walks the wedges u - w - v of one vertex u after another. A device lists those of many vertices, and sorts them
-by (u, v): each pair's sum is that of a run. Weights are added up as integers, so that no sum depends on their order.
+by (u, v): each pair's sum is that of a run. Weights are added up as integers. Sums are rounded once at the end, so that
+both backends have the same, whose ties do not depend on the order of additions.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def most_similar(
         return _Listed(lists, degrees, measure, backend).most_similar(begin, end, top, ends, listed)
     from dasktc.backends.cpu import weighted_support as on_cpu  # loads Numba: only when needed
 
-    weights = np.ones(lists.rows) if measure.weight is None else measure.weight(degrees)
+    weights = None if measure.weight is None else measure.weight(degrees)
     sizes, others, values = on_cpu.most_similar(
         lists.offsets, lists.columns, weights, (begin, end), measure.number, top
     )
@@ -92,7 +93,10 @@ class _Listed:
         self.lists, self.degrees, self.measure = lists, degrees, measure
         self.backend = get_backend(backend)
         self.xp = self.backend.array
-        self.weights = [] if measure.weight is None else self._integers(measure.weight(degrees))
+        self.weights: list[tuple[Array, float]] = []
+        if measure.weight is not None:  # of every degree, with the host's logarithm
+            weights = self.xp.asarray(measure.weight(np.arange(int(degrees.max()) + 1)))
+            self.weights = self._integers(weights.take(degrees))
 
     def _integers(self, weights: Array) -> list[tuple[Array, float]]:
         """Split weights into integers of two scales, whose sums over a vertex's neighbours have at most WEIGHT_BITS."""
@@ -149,11 +153,19 @@ class _Listed:
         keys = keys.take(starts)
         if not self.weights:
             return keys // size + begin, keys % size, ends - starts
-        common = xp.zeros(len(keys), dtype="float64")
-        for weights, scale in self.weights:
+        totals = []
+        for weights, _ in self.weights:
             sums = xp.concatenate([xp.zeros(1, dtype="uint64"), xp.cumsum(weights.take(neighbours))])
-            common += (sums.take(ends) - sums.take(starts)).view("int64") * scale
-        return keys // size + begin, keys % size, common
+            totals.append(sums.take(ends) - sums.take(starts))
+        return keys // size + begin, keys % size, self._reals(totals)
+
+    def _reals(self, totals: list[Array]) -> Array:
+        """Round sums of both scales' integers to float64, once."""
+        (high, scale), (low, low_scale) = (
+            (total.view("int64"), scale) for total, (_, scale) in zip(totals, self.weights, strict=True)
+        )
+        reals = high.astype("float64")
+        return reals * scale + ((high - reals.astype("int64")) * scale + low * low_scale)
 
     def _of_one(self, vertex: int, listed: int) -> tuple[Array, Array, Array]:
         """Add up the pairs of one vertex with many wedges, which are listed piece by piece."""
@@ -173,8 +185,7 @@ class _Listed:
             begin = end
         for total in sums:
             total[vertex] = 0
-        scales = [scale for _, scale in self.weights] or [1]
-        common = sum(total.view("int64") * scale for total, scale in zip(sums, scales, strict=True))
+        common = self._reals(sums) if self.weights else sums[0].view("int64")
         others = xp.flatnonzero(common)
         return xp.full(len(others), vertex), others, common.take(others)
 

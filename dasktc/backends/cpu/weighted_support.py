@@ -5,7 +5,9 @@ Table row u is marked, and row v of the stream is searched for marked entries fo
 which those of the table's edges are collected in a dense vector until row u ends.
 
 The most similar vertices of u are among the neighbours v of its neighbours w (Gustavson's row-wise product, ACM
-Transactions on Mathematical Software 4, 250-269, 1978): a dense vector adds up the weights of w by v.
+Transactions on Mathematical Software 4, 250-269, 1978): a dense vector adds up the weights of w by v, and another what
+these additions round off, so that equal sums are equal in whatever order (Knuth, The Art of Computer Programming 2,
+section 4.2.2, theorem B).
 """
 
 from __future__ import annotations
@@ -101,11 +103,13 @@ def _most_similar(
     measure: int,
     starts: Int64s,
     sums: Reals,
+    rests: Reals,
     reached: Int32s,
     vertices: Int32s,
     values: Reals,
     sizes: Int64s,
 ) -> None:
+    weighted = len(rests) > 0
     for u in range(begin, end):
         reach = U(0)
         for p in range(U(offsets[u]), U(offsets[u + 1])):
@@ -114,14 +118,23 @@ def _most_similar(
                 v = columns[q]
                 reached[reach] = v
                 reach += U(sums[U(v)] == 0.0 and v != u)
-                sums[U(v)] += weights[w]
+                total = sums[U(v)] + weights[w]
+                if weighted:
+                    added = total - sums[U(v)]
+                    rests[U(v)] += (sums[U(v)] - (total - added)) + (weights[w] - added)
+                sums[U(v)] = total
         sums[u] = 0.0
+        if weighted:
+            rests[u] = 0.0
         base, limit, size = starts[u - begin], starts[u - begin + 1] - starts[u - begin], 0
         degree = np.float64(offsets[u + 1] - offsets[u])
         for k in range(reach):
             v = reached[k]
             value = _similarity(sums[U(v)], degree, np.float64(offsets[U(v) + U(1)] - offsets[U(v)]), measure)
             sums[U(v)] = 0.0
+            if weighted:
+                value += rests[U(v)]
+                rests[U(v)] = 0.0
             place = base + size
             if size == limit:
                 place -= 1
@@ -153,7 +166,7 @@ def support(task: BlockTask, weights: Corners) -> tuple[list[Array], int, int]:
 
 
 def most_similar(
-    offsets: Array, columns: Array, weights: Array, rows: tuple[int, int], measure: int, top: int
+    offsets: Array, columns: Array, weights: Array | None, rows: tuple[int, int], measure: int, top: int
 ) -> tuple[Array, Array, Array]:
     """Find the most similar vertices of a range of vertices among the neighbours of their neighbours.
 
@@ -161,8 +174,8 @@ def most_similar(
     ----------
     offsets, columns : array
         Full adjacency lists of all vertices, as `squares.adjacency` returns them.
-    weights : array of float64, shape (vertices,)
-        Positive where a vertex has two neighbours.
+    weights : array of float64, shape (vertices,), or None
+        Positive where a vertex has two neighbours; None: each counts 1.
     rows : (int, int)
         First vertex, and the end of the range.
     measure : int
@@ -185,6 +198,8 @@ def most_similar(
     np.cumsum(np.minimum(reach, min(top, len(degrees))), out=starts[1:])
     vertices, values, sizes = np.empty(starts[-1], np.int32), np.empty(starts[-1]), np.zeros(end - begin, np.int64)
     sums, reached = np.zeros(len(degrees)), np.empty(len(degrees) + 1, np.int32)
-    _most_similar(offsets, columns, weights, begin, end, measure, starts, sums, reached, vertices, values, sizes)
+    rests = np.zeros(0 if weights is None else len(degrees))
+    weights = np.ones(len(degrees)) if weights is None else weights
+    _most_similar(offsets, columns, weights, begin, end, measure, starts, sums, rests, reached, vertices, values, sizes)
     filled = np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)) < np.repeat(sizes, np.diff(starts))
     return sizes, vertices[filled], values[filled]

@@ -329,7 +329,7 @@ def _most_similar(
             f"{plural(highest, 'neighbour')}; give a larger bound, or pairs to compare"
         )
     listed = 0
-    largest = 28 * min(top * graph.vertices, wedges) + 12 * graph.vertices
+    largest = 28 * min(top * graph.vertices, wedges) + 20 * graph.vertices
     if backend in ON_DEVICE:
         largest += 8 * graph.edges + VERTEX_BYTES * graph.vertices
         listed = max(1, min(graph.tuning.listed_wedges, (plan.memory - largest) // (2 * WEDGE_BYTES)))

@@ -304,13 +304,13 @@ def test_an_edge_lost_while_a_block_is_written_is_an_error(monkeypatch):
 @pytest.mark.parametrize("name", ["added", "removed"])
 def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, name):
     """Here degrees and blocks agree with each other, but not with the numbers of added and removed edges."""
-    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._differences
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._difference
 
-    def differences(*given):
-        difference = whole(*given)
-        return difference._replace(counts=difference.counts._replace(**{name: getattr(difference.counts, name) + 1}))
+    def difference(*given):
+        change = whole(*given)
+        return change._replace(counts=change.counts._replace(**{name: getattr(change.counts, name) + 1}))
 
-    monkeypatch.setattr(updates, "_differences", differences)
+    monkeypatch.setattr(updates, "_difference", difference)
     with pytest.raises(CountError, match="are expected: edges were lost or repeated"):
         graph.update(add=frame([(0, 9), (1, 9)]), remove=frame([(0, 1)]))
 

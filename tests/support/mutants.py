@@ -223,7 +223,7 @@ MUTANTS = [
     Mutant("update-last-names", "_new_names", "end = len(edit.places) if is_last else end", "end = min(end, len(edit.places))", "questions/test_update.py", "stay_even"),
     Mutant("update-attributes", "_refuse", "if graph.prepared.attributes is not None:", "if graph.prepared.attributes is None and False:", "questions/test_update.py", "weights_and_directions"),
     Mutant("update-text", "_sorted_ids", "permutation = pc.array_sort_indices(names).to_numpy()", "permutation = np.arange(len(names))", "questions/test_update.py", "text_ids_are_in_ascending"),
-    Mutant("update-chunks", "_incident_keys", "len(is_end) - 1))) + start)", "len(is_end) - 1))))", "questions/test_update.py", "every_chunk"),
+    Mutant("update-chunks", "_neighbours", "len(is_pivot) - 1))) + start)", "len(is_pivot) - 1))))", "questions/test_update.py", "every_chunk"),
     Mutant("update-bisection", "_positions", "range(int((end - start).max()).bit_length())", "range(int((end - start).max() - 1).bit_length())", "questions/test_update.py", "every_edge_of_a_row"),
     Mutant("update-known", "_prepared", ', updated", triangles=None, size=None)', ', updated", size=None)', "questions/test_update.py", "known_triangles"),
     Mutant("update-dealing", "_refuse", "if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):", "if not plan.scheme.once:", "questions/test_update.py", "plugins_scheme"),

@@ -15,7 +15,6 @@ blocks, and every count of it, are checked against them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -222,7 +221,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     changed = submit(_changed_edges, batch, degrees)
     neighbours = [submit(_neighbours, block, changed, backend, chunk) for block in graph.blocks.values()]
     changed = submit(_with_neighbours, changed, neighbours)
-    changes = [submit(_changes, block, changed, place, parts, backend, chunk) for place, block in graph.blocks.items()]
+    changes = [submit(_changes, block, changed, backend) for block in graph.blocks.values()]
     difference = submit(_difference, batch, changes)
     # Collect the rows whose ids change.
     holes = submit(_holes, batch, degrees, vertices.size)
@@ -391,18 +390,17 @@ def _present_keys(
     block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str
 ) -> tuple[Any, Any]:
     """Select the keys to add, and those to remove, whose edges the block has."""
-    selections = ((keys, *_in_block(keys, place, parts)) for keys in (batch.add, batch.remove))
+    selections = (_in_block(keys, place, parts) for keys in (batch.add, batch.remove))
     return tuple(
-        keys[mask][_positions(block.offsets, block.columns, row, column, backend)[1]]
-        for keys, mask, row, column in selections
+        keys[_positions(block.offsets, block.columns, row, column, backend)[1]] for keys, row, column in selections
     )
 
 
 def _in_block(keys: Array, place: tuple[int, int], parts: int) -> tuple[Array, Array, Array]:
-    """Mask the keys whose edges belong in a block; return also the row and column of each of these in it."""
+    """Select the keys whose edges belong in a block; return also the row and column of each in it."""
     high, low = unpack(keys, SHIFT)
     mask = (high % parts == place[0]) & (low % parts == place[1])
-    return mask, high[mask] // parts, low[mask] // parts
+    return keys[mask], high[mask] // parts, low[mask] // parts
 
 
 def _positions(offsets: Array, columns: Array, row: Array, column: Array, backend: str) -> tuple[Any, Array]:
@@ -504,33 +502,34 @@ def _with_neighbours(changed: _Changed, parts: list[Array]) -> _Changed:
     return changed._replace(neighbours=np.sort(np.concatenate([*parts, new_edges, _turned(new_edges)])))
 
 
-def _changes(
-    block: OrientedCSR, changed: _Changed, place: tuple[int, int], parts: int, backend: str, chunk: int
-) -> tuple[int, Entries]:
+def _changes(block: OrientedCSR, changed: _Changed, backend: str) -> tuple[int, Entries]:
     """Count the change of the triangles whose edge opposite to the pivot belongs in a block; add it up by vertex."""
-    edges, signs, pivots, targets, neighbours = changed
-    numbers = np.flatnonzero(np.isin(targets % parts, place))
-    first, end = (neighbours.searchsorted(pivots.take(numbers) + k << SHIFT) for k in (0, 1))
-    triangles, sums = 0, [Entries(np.empty(0, "int64"), np.empty(0, "int64"))]
-    for start, stop in _runs(end - first, chunk):
-        sizes = (end - first)[start:stop]
-        number = np.repeat(numbers[start:stop], sizes)
-        third = neighbours.take(_expand(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
-        keys = _key(targets.take(number), third)
-        mask, row, column = _in_block(keys, place, parts)
-        number, third, opposite = number[mask], third[mask], _position(edges, keys[mask])
-        # Keep those that are neighbours of the target, too.
-        mask = _positions(block.offsets, block.columns, row, column, backend)[1] | (signs.take(opposite) > 0)
-        number, third, opposite = number[mask], third[mask], opposite[mask]
-        a, b = pivots.take(number), targets.take(number)
-        beside = _position(edges, _key(a, third))
-        # A triangle with added and removed edges was in no graph; others belong to the first of their changed edges.
-        of_edges = [signs.take(edge) for edge in (number, beside, opposite)]
-        change = np.sign(np.maximum.reduce(of_edges) + np.minimum.reduce(of_edges))
-        change[np.minimum(beside, opposite) <= number] = 0
-        sums.append(_sums(np.concatenate([a, b, third]), np.tile(change, 3)))
-        triangles += int(change.sum())
-    return triangles, _sums(*map(np.concatenate, zip(*sums, strict=True)))
+    from dasktc.backends.cpu.changes import add_changes  # loads Numba: only when needed
+
+    *edges, neighbours = changed
+    vertices = unpack(neighbours, SHIFT)[1]
+    ranges = [neighbours.searchsorted(changed.pivots + k << SHIFT) for k in (0, 1)]
+    rows = _rows_on_host(block, np.concatenate([changed.targets, vertices]), backend)
+    numbering = block.stride, block.row_first, block.column_first
+    edge_changes, neighbour_changes = (np.zeros(len(keys), "int64") for keys in (changed.edges, neighbours))
+    add_changes(*edges, *ranges, neighbours, SHIFT, *rows, *numbering, edge_changes, neighbour_changes)
+    ids = np.concatenate([changed.pivots, changed.targets, vertices])
+    values = np.concatenate([edge_changes, edge_changes, neighbour_changes])
+    places = np.flatnonzero(values)
+    return int(edge_changes.sum()), _sums(ids.take(places), values.take(places))
+
+
+def _rows_on_host(block: OrientedCSR, ids: Array, backend: str) -> tuple[Array, Array]:
+    """Return offsets and columns: those of the block, or, if it is on a device, those of the rows of some ids alone."""
+    xp = get_backend(backend).array
+    if xp is np:
+        return block.offsets, block.columns
+    rows = _distinct(ids[ids % block.stride == block.row_first] // block.stride)
+    rows = rows[rows < block.rows]
+    first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
+    offsets = np.zeros(block.rows + 1, "int64")
+    offsets[rows + 1] = end - first
+    return np.cumsum(offsets), on_host(block.columns.take(xp.asarray(_expand(first, end - first))))
 
 
 def _sums(ids: Array, values: Array) -> Entries:
@@ -600,25 +599,9 @@ def _expand(first: Array, sizes: Array) -> Array:
     return positions
 
 
-def _runs(sizes: Array, chunk: int) -> Iterator[tuple[int, int]]:
-    """Yield runs of entries whose sizes add up to little more than `chunk`, or single entries."""
-    ends = np.cumsum(sizes)
-    start = 0
-    while start < len(sizes):
-        offset = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(ends.searchsorted(offset + chunk, side="right")))
-        yield start, stop
-        start = stop
-
-
 def _contains(sorted_values: Array, values: Array) -> Array:
     places = np.minimum(sorted_values.searchsorted(values), max(0, len(sorted_values) - 1))
     return sorted_values.take(places) == values if len(sorted_values) else np.zeros(len(values), bool)
-
-
-def _position(sorted_values: Array, values: Array) -> Array:
-    """Return the position of each value, or the length if it is missing."""
-    return np.where(_contains(sorted_values, values), sorted_values.searchsorted(values), len(sorted_values))
 
 
 # the new graph

@@ -450,6 +450,61 @@ def test_workers_end_with_the_last_of_the_graphs_that_they_hold(first):
     assert ended
 
 
+def hub_graph(name):
+    """Edges of a graph whose hubs are neighbours of many vertices."""
+    if name == "star":
+        edges = oracle.star(200)
+    elif name == "clique and pendants":
+        edges = [*oracle.complete(30), *((v, v + 100) for v in range(0, 30, 3))]
+    else:
+        edges = dasktc.prepare(generate.kronecker(10), **keywords(**HERE)).edge_support()[["src", "dst"]]
+    return np.asarray(edges)
+
+
+@pytest.mark.parametrize("name", ["star", "clique and pendants", "kronecker"])
+@pytest.mark.parametrize(("options", "shards"), [(PLANS[0], 1), (PLANS[1], 1), (PLANS[2], 3)], ids=str)
+def test_chains_of_updates_of_graphs_with_hubs(name, options, shards):
+    """Ends of rows are drawn in proportion to degrees, and a hub gains and loses edges."""
+    rng, edges = np.random.default_rng(3), hub_graph(name)
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges), **keywords(**HERE, **options))
+    for rows, share in ((5, 0.01), (300, 0.5), (100, 0.0)):
+        before, hub = graph.triangles(), np.bincount(edges.ravel()).argmax()
+        of_hub = np.stack([np.full(rows, hub), rng.integers(0, edges.max() + 9, rows)], axis=1)
+        add = np.concatenate([rng.choice(edges.ravel(), (rows, 2)), of_hub])
+        is_removed = rng.random(len(edges)) < share
+        change = graph.update(add=frame(add), remove=frame(edges[is_removed]))
+        edges = np.array([*map(tuple, changed(edges, add, edges[is_removed]))])
+        anew, graph = dasktc.prepare(frame(edges), **keywords(**HERE)), change.graph
+        after = anew.triangles()
+        more = after.sub(before, fill_value=0).astype("int64")
+        pd.testing.assert_series_equal(change.vertices, more[more != 0])
+        assert 3 * change.triangles == more.sum()
+        assert int(graph.triangle_count(verify=1.0)) == int(anew.triangle_count())
+        pd.testing.assert_series_equal(graph.triangles(), after)
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "neighbours"),
+    [
+        ([(0, leaf) for leaf in range(300, 310)], [(0, 1)], 32),
+        ([(500, leaf) for leaf in range(1, 201)], [], 800),  # a hub of the batch
+    ],
+)
+def test_neighbours_of_hubs_are_not_collected(monkeypatch, add, remove, neighbours):
+    """Of a changed edge only those of the end that has fewer; and both keys of each added edge."""
+    graph, whole, sizes = dasktc.prepare(frame(oracle.star(200)), **keywords(**HERE)), updates._with_neighbours, []
+
+    def with_neighbours(*given):
+        changed = whole(*given)
+        sizes.append(len(changed.neighbours))
+        return changed
+
+    monkeypatch.setattr(updates, "_with_neighbours", with_neighbours)
+    graph.update(add=frame(add), remove=frame(remove))
+    assert 0 < sizes[0] <= neighbours
+
+
 def lengths_of(graph):
     """The lengths of the rows of a graph's only block."""
     (block,) = graph._context.executor.gather(graph._context.blocks.values())

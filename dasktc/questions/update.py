@@ -4,12 +4,13 @@ Vertices keep their ids in the blocks, which were their ranks by degree when the
 order gives an orientation in which each triangle is found once. New vertices get the next ids after the last. Vertices
 that lose their last edge leave the graph: the vertices with the largest ids take over their ids.
 
-Only the neighbourhoods of changed edges are needed for the differences. A lost or gained triangle is attributed to the
-first of its changed edges, in ascending order; for each changed edge the shorter neighbourhood of its two ends is
-looked up in the other. One pass over the columns of each block collects these neighbourhoods, and another writes the
-new block; only the batch and the neighbourhoods are sorted. Ids, order and degrees of vertices are changed shard by
-shard (`questions.update_vertices`). Edges and Σ in(v)·out(v) of the new graph follow from the changed degrees; its
-blocks, and every count of it, are checked against them.
+A lost or gained triangle is attributed to the first of its changed edges, in ascending order. The neighbours of a
+changed edge's end that has fewer, its pivot, are looked up among those of the other end: Σ min(d(u), d(v)) lookups over
+the changed edges (u, v). One pass over the columns of each block collects the neighbours of pivots. Each block then
+looks up the edges opposite to pivots that belong in it (`backends.cpu.changes`), and a second pass writes the new
+block. Ids, order and degrees of vertices are changed shard by shard (`questions.update_vertices`). Edges and
+Σ in(v)·out(v) of the new graph follow from the changed degrees; its blocks, and every count of it, are checked against
+them.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.planes import Handles, Oriented, choose
 from dasktc.pipeline.prepare import Prepared, half_weight_of, plan_again
 from dasktc.pipeline.stages.blocks import check_edges
-from dasktc.pipeline.stages.edge_keys import pack, shift_of, unpack
+from dasktc.pipeline.stages.edge_keys import pack, ranked, shift_of, unpack
 from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
@@ -534,8 +534,8 @@ def _rows_on_host(block: OrientedCSR, ids: Array, backend: str) -> tuple[Array, 
 
 
 def _sums(ids: Array, values: Array) -> Entries:
-    """Add up the values of equal ids."""
-    distinct_ids, places = np.unique(ids, return_inverse=True)
+    """Add up the values of equal ids, which are overwritten."""
+    distinct_ids, places = ranked(ids, 1 << SHIFT, get_backend("cpu"))
     sums = np.zeros(len(distinct_ids), "int64")
     np.add.at(sums, places, values)
     return Entries(distinct_ids, sums)

@@ -26,7 +26,7 @@ import numpy as np
 
 from dasktc.answers.frames import column
 from dasktc.backends import get_backend
-from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.csr import OrientedCSR, aligned, on_host
 from dasktc.backends.vertex_maps import check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
@@ -507,7 +507,7 @@ def _changes(block: OrientedCSR, changed: _Changed, backend: str) -> tuple[int, 
     """Count the change of the triangles whose edge opposite to the pivot belongs in a block; add it up by vertex."""
     from dasktc.backends.cpu.changes import add_changes  # loads Numba: only when needed
 
-    *edges, neighbours = changed
+    *edges, neighbours = map(aligned, changed)
     vertices = unpack(neighbours, SHIFT)[1]
     ranges = [neighbours.searchsorted(changed.pivots + k << SHIFT) for k in (0, 1)]
     rows = _rows_on_host(block, np.concatenate([changed.targets, vertices]), backend)

@@ -1444,8 +1444,8 @@ class Graph(Summarised):
         """Add and remove edges: return the change of the triangles and a new graph. This graph is not changed.
 
         Edges are removed first, so an edge in both `add` and `remove` is in the new graph. Loops, repeated rows,
-        removed edges that do not exist and added edges that exist change nothing. Only the neighbourhoods of changed
-        edges are searched.
+        removed edges that do not exist and added edges that exist change nothing. The work is a pass over the blocks,
+        and a search for each neighbour of the end of a changed edge that has fewer.
 
         Parameters
         ----------

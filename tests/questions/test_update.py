@@ -304,13 +304,13 @@ def test_an_edge_lost_while_a_block_is_written_is_an_error(monkeypatch):
 @pytest.mark.parametrize("name", ["added", "removed"])
 def test_the_new_graph_has_the_old_edges_and_those_that_changed(monkeypatch, name):
     """Here degrees and blocks agree with each other, but not with the numbers of added and removed edges."""
-    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._differences
+    graph, whole = dasktc.prepare(frame(oracle.complete(5)), **keywords(**HERE)), updates._difference
 
-    def differences(*given):
-        difference = whole(*given)
-        return difference._replace(counts=difference.counts._replace(**{name: getattr(difference.counts, name) + 1}))
+    def difference(*given):
+        change = whole(*given)
+        return change._replace(counts=change.counts._replace(**{name: getattr(change.counts, name) + 1}))
 
-    monkeypatch.setattr(updates, "_differences", differences)
+    monkeypatch.setattr(updates, "_difference", difference)
     with pytest.raises(CountError, match="are expected: edges were lost or repeated"):
         graph.update(add=frame([(0, 9), (1, 9)]), remove=frame([(0, 1)]))
 
@@ -448,6 +448,61 @@ def test_workers_end_with_the_last_of_the_graphs_that_they_hold(first):
     assert int(again.triangle_count()) == 2
     again.close()
     assert ended
+
+
+def hub_graph(name):
+    """Edges of a graph whose hubs are neighbours of many vertices."""
+    if name == "star":
+        edges = oracle.star(200)
+    elif name == "clique and pendants":
+        edges = [*oracle.complete(30), *((v, v + 100) for v in range(0, 30, 3))]
+    else:
+        edges = dasktc.prepare(generate.kronecker(10), **keywords(**HERE)).edge_support()[["src", "dst"]]
+    return np.asarray(edges)
+
+
+@pytest.mark.parametrize("name", ["star", "clique and pendants", "kronecker"])
+@pytest.mark.parametrize(("options", "shards"), [(PLANS[0], 1), (PLANS[1], 1), (PLANS[2], 3)], ids=str)
+def test_chains_of_updates_of_graphs_with_hubs(name, options, shards):
+    """Ends of rows are drawn in proportion to degrees, and a hub gains and loses edges."""
+    rng, edges = np.random.default_rng(3), hub_graph(name)
+    with tuned(least_shards=shards):
+        graph = dasktc.prepare(frame(edges), **keywords(**HERE, **options))
+    for rows, share in ((5, 0.01), (300, 0.5), (100, 0.0)):
+        before, hub = graph.triangles(), np.bincount(edges.ravel()).argmax()
+        of_hub = np.stack([np.full(rows, hub), rng.integers(0, edges.max() + 9, rows)], axis=1)
+        add = np.concatenate([rng.choice(edges.ravel(), (rows, 2)), of_hub])
+        is_removed = rng.random(len(edges)) < share
+        change = graph.update(add=frame(add), remove=frame(edges[is_removed]))
+        edges = np.array([*map(tuple, changed(edges, add, edges[is_removed]))])
+        anew, graph = dasktc.prepare(frame(edges), **keywords(**HERE)), change.graph
+        after = anew.triangles()
+        more = after.sub(before, fill_value=0).astype("int64")
+        pd.testing.assert_series_equal(change.vertices, more[more != 0])
+        assert 3 * change.triangles == more.sum()
+        assert int(graph.triangle_count(verify=1.0)) == int(anew.triangle_count())
+        pd.testing.assert_series_equal(graph.triangles(), after)
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "lookups"),
+    [
+        ([(0, leaf) for leaf in range(300, 310)], [(0, 1)], 11),
+        ([(500, leaf) for leaf in range(1, 201)], [], 400),  # a hub of the batch
+    ],
+)
+def test_neighbours_of_hubs_are_not_looked_up(monkeypatch, add, remove, lookups):
+    """But those of the other end of a changed edge, which has fewer."""
+    graph, whole, numbers = dasktc.prepare(frame(oracle.star(200)), **keywords(**HERE)), updates._with_neighbours, []
+
+    def with_neighbours(*given):
+        changed = whole(*given)
+        numbers.append(np.bincount(changed.neighbours >> updates.SHIFT)[changed.pivots].sum())
+        return changed
+
+    monkeypatch.setattr(updates, "_with_neighbours", with_neighbours)
+    graph.update(add=frame(add), remove=frame(remove))
+    assert numbers == [lookups]
 
 
 def lengths_of(graph):

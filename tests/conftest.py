@@ -131,12 +131,11 @@ def gpu_shared(item: pytest.Item) -> Iterator[None]:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Prepare workers to be forked; have garbage collection skip the objects that live as long as the tests."""
-    if not session.config.option.collectonly and any(
-        "cluster" in vars(item).get("fixturenames", ()) for item in session.items
-    ):
-        fork_workers()
-    if len(session.items) > 1000:
-        load_kernels()
+    if not session.config.option.collectonly:
+        if any("cluster" in vars(item).get("fixturenames", ()) for item in session.items):
+            fork_workers()
+        if len(session.items) > 1000:  # which need them all
+            load_kernels()
     gc.collect()
     gc.freeze()
 

@@ -131,12 +131,26 @@ def gpu_shared(item: pytest.Item) -> Iterator[None]:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Prepare workers to be forked; have garbage collection skip the objects that live as long as the tests."""
-    if not session.config.option.collectonly and any(
-        "cluster" in vars(item).get("fixturenames", ()) for item in session.items
-    ):
-        fork_workers()
+    if not session.config.option.collectonly:
+        if any("cluster" in vars(item).get("fixturenames", ()) for item in session.items):
+            fork_workers()
+        if len(session.items) > 1000:  # which need them all
+            load_kernels()
     gc.collect()
     gc.freeze()
+
+
+def load_kernels() -> None:
+    """Load the kernels of the CPU, each process from another one on: those that compile the same one wait in turn."""
+    from dasktc.backends.cpu.jit import Kernel
+
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    kernels = [kernel for kernel in Kernel.instances if kernel.__module__.startswith("dasktc.")]
+    kernels.sort(key=lambda kernel: (kernel.__module__, kernel.__name__, str(kernel._ids)))
+    first = len(kernels) * number // processes
+    for kernel in kernels[first:] + kernels[:first]:
+        kernel.load()
 
 
 @pytest.fixture(scope="session")

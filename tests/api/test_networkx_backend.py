@@ -26,12 +26,8 @@ ALL = sorted(FUNCTIONS)
 OF_DIRECTED = ["average_clustering", "clustering", "triadic_census"]
 OF_PAIRS = ["adamic_adar_index", "jaccard_coefficient", "resource_allocation_index"]
 OF_UNDIRECTED = sorted(set(ALL) - {"k_truss", "triadic_census", *OF_PAIRS})
-OWN_DECLINED: dict[str, dict[str, int]] = {
-    "test_cluster": {},
-    "test_core": {"core_number": 2},
-    "test_link_prediction": {},
-    "test_triads": {},
-}
+OWN_TESTS = [f"networkx.algorithms.tests.test_{name}" for name in ("cluster", "core", "link_prediction", "triads")]
+OWN_DECLINED = {"core_number": 2}
 """Calls in NetworkX's own tests that the backend declines although it has the function."""
 BY_NODE = ["clustering", "generalized_degree", "square_clustering", "triangles"]
 CASES = {name: edges for name, edges, _ in oracle.GRAPHS}
@@ -438,20 +434,17 @@ def pytest_sessionfinish():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["test_cluster", "test_core", "test_link_prediction", "test_triads"])
-def test_networkx_own_tests(module, tmp_path):
+def test_networkx_own_tests(tmp_path):
     """Functions that the backend lacks run in NetworkX; calls of others are declined only for a stated reason."""
     (tmp_path / "declined_calls.py").write_text(DECLINED)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = dict(os.environ, NETWORKX_TEST_BACKEND="dasktc", NETWORKX_FALLBACK_TO_NX="True", PYTHONPATH=path)
     environment["DECLINED"] = str(tmp_path / "declined.json")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "declined_calls", "--pyargs"]
-    ended = subprocess.run(
-        [*command, f"networkx.algorithms.tests.{module}"], capture_output=True, text=True, env=environment, cwd="/"
-    )
+    ended = subprocess.run([*command, *OWN_TESTS], capture_output=True, text=True, env=environment, cwd="/")
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-1000:]
     declined = json.loads((tmp_path / "declined.json").read_text())
-    assert {name: calls for name, calls in declined.items() if name in FUNCTIONS} == OWN_DECLINED[module]
+    assert {name: calls for name, calls in declined.items() if name in FUNCTIONS} == OWN_DECLINED
 
 
 # a dasktc.Graph is a graph of this backend

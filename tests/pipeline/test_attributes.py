@@ -306,6 +306,8 @@ SCHEMES = [
 ]
 FEW_TASKS = [{name: min(value, 2) if name == "parts" else value for name, value in plan.items()} for plan in SCHEMES]
 """The same schemes for workers: whose tasks have which parts was settled in this process."""
+SETTLED = {"one worker's call": ("hash2d",), "workers, memory": ("whole", "hash2d")}
+"""Schemes for places that run the others' code: of one block, and of several."""
 
 
 @pytest.mark.parametrize(
@@ -315,7 +317,7 @@ FEW_TASKS = [{name: min(value, 2) if name == "parts" else value for name, value 
             (place, plan, (number + row) % 2 == 0)
             for row, place in enumerate(PLACES)
             for number, plan in enumerate(SCHEMES if place == "memory" else FEW_TASKS)
-            if place != "one worker's call" or plan["partition"] == "hash2d"
+            if plan["partition"] in SETTLED.get(place, (plan["partition"],))
         ],
         lambda place, plan, directed: plan["partition"] == {"memory": "hash2d", "workers, memory": "whole"}.get(place),
     ),

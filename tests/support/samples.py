@@ -31,7 +31,7 @@ def executable(path: Path, script: str) -> None:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """An environment in which `python` is this interpreter and no home directory is used."""
+    """An environment in which `python` is this interpreter and no home directory is used, but its compiled kernels."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     python = programs / "python"
@@ -40,6 +40,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return os.environ | {
         "PATH": f"{programs}:{os.environ['PATH']}",
         "HOME": str(folder),
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
         "TMPDIR": str(folder),
         "PYTHONPATH": os.pathsep.join(sys.path),
         "DASK": " ".join(DASK),

@@ -71,21 +71,29 @@ def toolchain():
 
 
 @cache
-def header():
-    """Flags with which g++ reads the emulation's header compiled, in half of the time; none where nothing is cached."""
+def common(races):
+    """Flags with which g++ reads the emulation's header compiled, in half of the time, and what is linked to a kernel.
+
+    Where nothing is cached, both are read as they are.
+    """
+    watched = WATCHED * races
     if SHARED not in os.environ:
-        return ()
-    kept = Path(os.environ[SHARED]) / f"header-{sha256(toolchain().encode()).hexdigest()}"
+        return watched, [str(HERE / "races.cpp")] * races
+    name = f"header-{sha256((toolchain() + str(races) * races).encode()).hexdigest()}"
+    kept = Path(os.environ[SHARED]) / name
     if not kept.exists():
         folder = Path(tempfile.mkdtemp(prefix="header-", dir=os.environ[SHARED]))
         (folder / "host.hpp").write_text(program(""))
-        _run(compiler(), *FLAGS, "-x", "c++-header", str(folder / "host.hpp"), "-o", str(folder / "host.hpp.gch"))
+        gch = ("-x", "c++-header", str(folder / "host.hpp"), "-o", str(folder / "host.hpp.gch"))
+        _run(compiler(), *FLAGS, *watched, *gch)
+        if races:
+            _run(compiler(), *FLAGS, "-c", str(HERE / "races.cpp"), "-o", str(folder / "races.o"))
         try:
             folder.rename(kept)
         except OSError:  # another process was first
             shutil.rmtree(folder)
     os.utime(kept)
-    return "-include", str(kept / "host.hpp")
+    return (*watched, "-include", str(kept / "host.hpp")), [str(kept / "races.o")] * races
 
 
 @cache
@@ -100,13 +108,10 @@ def compiled(text, races=False):
     try:
         path, library = Path(folder, "kernel.cpp"), Path(folder, name)
         path.write_text(program(text))
-        if races:
-            built = [str(path.with_suffix(".o")), str(Path(folder, "races.o"))]
-            _run(compiler(), *FLAGS, *WATCHED, "-c", str(path), "-o", built[0])
-            _run(compiler(), *FLAGS, "-c", str(HERE / "races.cpp"), "-o", built[1])
-        else:
-            built = [*FLAGS, *header(), str(path)]
-        _run(compiler(), "-shared", *built, "-o", str(library))
+        flags, linked = common(races)
+        built = str(path.with_suffix(".o"))
+        _run(compiler(), *FLAGS, *flags, "-c", str(path), "-o", built)
+        _run(compiler(), *FLAGS, "-shared", built, *linked, "-o", str(library))
         if SHARED in os.environ:
             library = library.rename(kept)
         loaded = ctypes.CDLL(str(library))

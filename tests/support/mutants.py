@@ -335,7 +335,7 @@ MUTANTS = [
     Mutant("visit-bytes", "cpu.sizes.visit_bytes", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "backends/cpu/test_visit.py", "visits_take"),
     Mutant("batches-first", "kernels/visit.cu", "int64 place = (edge ? ends[edge - 1] : 0) - first;", "int64 place = edge ? ends[edge - 1] : 0;", "backends/cuda/test_backend.py", "visits_are"),
     Mutant("batches-wedges", "cuda.visit.batches", "        yield places\n        wedges = 0\n", "        yield places\n", "backends/cuda/test_backend.py", "visits_are"),
-    Mutant("labels-subgraphs", "triangle_types._selected", "    mask &= (edge_bits & touching) != 0\n", "", "questions/test_on_a_gpu.py", "labels_in"),
+    Mutant("labels-subgraphs", "_in_subgraphs", "(bits & ~among == 0) & (bits & touching != 0)", "bits & ~among == 0", "questions/test_on_a_gpu.py", "labels_in"),
     Mutant("labels-checked", "_in_subgraphs", "        refuse_unless(total == whole.triangles and fewest >= 0, fact)\n", "", "questions/test_on_a_gpu.py", "lost_triangles"),
     Mutant("sums-on-a-gpu", "_sums_of_batches", "products *= of_edges.take(edges)", "products = of_edges.take(edges)", "questions/test_on_a_gpu.py", "ids_anywhere"),
     Mutant("deferred", "sizes", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "system/test_past_32_bits.py", "deferred"),

@@ -11,8 +11,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from heapq import nlargest
 from importlib import import_module
 from itertools import islice
+from operator import itemgetter
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -340,6 +342,10 @@ def _networkx(edges: Array) -> dict[str, Question]:
     def labels(triangle: tuple[int, int, int]) -> tuple[int, ...]:
         return tuple(sorted(vertex % LABELS for vertex in triangle))
 
+    def most_similar(u: int) -> list[tuple[int, int, float]]:
+        others = {v for w in graph[u] for v in graph[w]} - {u}
+        return nlargest(10, nx.jaccard_coefficient(graph, [(u, v) for v in others]), itemgetter(2))
+
     return {
         "count": Question(lambda: sum(nx.triangles(graph).values()), lambda answer: int(answer) // 3),
         "triangles()": Question(lambda: nx.triangles(graph), lambda answer: sum(answer.values()) // 3),
@@ -348,6 +354,7 @@ def _networkx(edges: Array) -> dict[str, Question]:
             supports, lambda answer: sum(k * n for histogram in answer.values() for k, n in histogram.items()) // 6
         ),
         "similarity()": Question(lambda: list(nx.jaccard_coefficient(graph, list(graph.edges))), _unknown),
+        "similarity(top=10)": Question(lambda: list(map(most_similar, graph)), _unknown),
         "triangle_types(3)": Question(lambda: Counter(map(labels, nx.all_triangles(graph))), Counter.total),
         "survey()": Question(lambda: Counter(map(sum, map(labels, nx.all_triangles(graph)))), Counter.total),
         "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),

@@ -88,7 +88,7 @@ def with_own_ends(given: list[Any], function: Callable[..., Any], *shared: Any) 
 
 
 def distinct_integers(values: Array) -> Array:
-    """Return the distinct values, ascending, in a fiftieth of the time of `np.unique`, which hashes them (from NumPy 2.3 on)."""
+    """Return the distinct values, ascending; `np.unique` hashes them, from NumPy 2.3 on, and takes 50 times as long."""
     values = np.sort(values)
     is_first = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])

@@ -252,8 +252,8 @@ REPEATABLE = ("trust-fig5", "trust-fig7", "trust-fig14", "trust-table3", "hindex
 
 
 @pytest.mark.slow
-def test_counted_figures_are_what_a_quick_run_counts():
-    report = run.run(list(REPEATABLE), backend="cpu", quick=True, out=None, say=lambda name: None)
+def test_counted_figures_are_what_a_quick_run_counts(tmp_path: Path):
+    report = run.run(list(REPEATABLE), backend="cpu", quick=True, out=str(tmp_path), say=lambda name: None)
     texts = {section.title: str(section) for section in report.sections}
     name = ""
     for row in tables("dasktc/bench/papers/README.md", "figure", "paper", "direction"):

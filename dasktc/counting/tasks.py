@@ -1,9 +1,9 @@
 """Counting tasks, one per block triple and split; their counts are added up and checked.
 
 Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum must be Σ in(v)·out(v)
-of the oriented graph, which orientation computed from degrees alone, so lost index or stream edges and wrong splits are
-detected. Lost table edges are detected earlier: edges are counted when blocks are built, and a task refuses blocks of
-another triple.
+of the oriented graph, or of LSTC's parts with their proxies, computed from degrees alone, so lost index or stream edges
+and wrong splits are detected. Lost table edges are detected earlier: edges are counted when blocks are built, and a
+task refuses blocks of another triple.
 """
 
 from __future__ import annotations

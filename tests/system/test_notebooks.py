@@ -126,3 +126,14 @@ def test_the_notebook_of_gpus_starts_their_workers_itself(monkeypatch):
     assert [options["threads_per_worker"] for options in started] == [1]
     assert started[0]["rmm_allocator_external_lib_list"] == ["cupy"]
     assert any("oriented_edges()" in cell for cell in cells)
+
+
+def test_the_notebook_of_gpus_has_the_phrases_of_its_sentence_in_their_order():
+    """Each has a section, which says what the dashboard shows meanwhile."""
+    text = "\n".join("".join(cell["source"]) for cell in read("gpus")["cells"] if cell["cell_type"] == "markdown")
+    sections = dict(section.partition("\n")[::2] for section in text.split("\n## ")[1:])
+    phrases = ("LocalCUDACluster", "Workers hold cuDF edge frames", "A task graph", "Oriented CSR", "Collective degree",
+               "Counting tasks, and the CuPy kernels")  # fmt: skip
+    found = [title for title in sections if title.startswith(phrases)]
+    assert [title.startswith(phrase) for title, phrase in zip(found, phrases, strict=True)] == [True] * len(phrases)
+    assert all(re.search("dashboard|task stream", sections[title]) for title in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,6 +168,72 @@ def test_constants_that_pages_and_docstrings_quote():
     assert f"groups of {GROUP} rows, a warp's, in turn" in page("dasktc/bench/papers/README.md").replace("\n", " ")
 
 
+# tables of notebooks, and the README
+
+
+def recorded(notebook: str) -> dict[str, dict[str, list[object]]]:
+    """Columns of the tables that a notebook has written out, by the name of the second one."""
+    cells = json.loads(page(f"notebooks/{notebook}.ipynb"))["cells"]
+    codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    texts = [
+        found[1] for code in codes if (found := re.match(r"pd\.DataFrame\(\s*(\{.*\})\s*\)\.set_index", code, re.S))
+    ]
+    return {list(table)[1]: table for table in map(ast.literal_eval, texts)}
+
+
+QUESTIONS = ("triangles per vertex", "clustering", "support of every edge", "list of 1,000")
+
+
+def test_questions_of_a_gpu_take_what_the_benchmarks_page_says():
+    rows = tables("dasktc/bench/README.md", "graph", "count", *QUESTIONS)
+    _, *columns = recorded("gpus")["count"].values()
+    for row, noted in zip(rows, zip(*columns, strict=True), strict=True):
+        cells = [row[name] for name in ("count", *QUESTIONS)]
+        assert all(same(cell, str(time)) for cell, time in zip(cells, noted, strict=True)), row["graph"]
+    kernels = tables("kernels/README.md", "graph", "count", "by edge: kernel, question")
+    for row in rows:
+        (own,) = [
+            of for of in kernels if of["graph"].replace(" of ", " ") == row["graph"] and of["kernel"] != "`bitmap`"
+        ]
+        quoted = [own[f"by {end}: kernel, question"].split("; ")[1] for end in ("vertex", "edge")]
+        assert quoted == [row[QUESTIONS[0]], row[QUESTIONS[2]]]
+
+
+def test_counts_on_clusters_and_out_of_core_take_what_the_benchmarks_page_says():
+    text = page("dasktc/bench/README.md").replace("\n", " ")
+    for graph, *times in zip(*recorded("gpus")["no cluster, 1 GPU"].values(), strict=True):
+        assert re.search(rf"{graph} {times[0]:g}(\.0)?, {times[1]:g}(, and| and|,) {times[2]:g}", text), graph
+    rows = [
+        row
+        for row in tables("dasktc/bench/README.md", "`--memory`", "plan", "to the host, back")
+        if "times)" in row["time"]
+    ]
+    rows = [row for row in rows if row["`--memory`"] == "16 GB"]
+    for row, graph, _, times, out, back in zip(rows, *recorded("gpus")["raw edges"].values(), strict=True):
+        assert f"({times} times)" in row["time"], graph
+        assert row["to the host, back"] in ("0, 0" if out == back == "-" else f"{out.removesuffix(' GB')}, {back}")
+    seconds, ratio = re.findall(r"([\d.]+) s \(([\d.]+) times\)", rows[-1]["time"])[0]
+    quoted = re.search(r"within 16 GB of one GPU take ([\d.]+) s, ([\d.]+) times", page("README.md"))
+    assert quoted is not None
+    assert abs(float(quoted[1]) - float(seconds)) < 0.051
+    assert quoted[2] == ratio
+
+
+def test_the_readme_says_how_long_others_take_as_the_benchmarks_page_does():
+    text = page("README.md").replace("\n ", "")
+    rows = tables("dasktc/bench/README.md", "", "relative to dasktc's reorder + count")
+    noted = [row["relative to dasktc's reorder + count"] for row in rows if "dasktc" not in row[""]][1:]
+    assert "take {}, {} and {} times as long".format(*noted) in text
+    ratios: dict[str, list[float]] = {}
+    for row in tables("dasktc/bench/README.md", "graph", "dasktc", "TRUST", "TriCore"):
+        graph, ours, *others = row.values()
+        fastest = min(float(other) for other in others if other != "-")
+        ratios.setdefault(graph.split()[0], []).extend(fastest / float(time) for time in ours.split(" to "))
+    kronecker, uniform = ratios.values()
+    quoted = f"{min(kronecker):.1f} to {max(kronecker):.1f} times, on random edges {min(uniform):.1f}."
+    assert f"the best of six published kernels {quoted}" in text
+
+
 # the papers' table
 
 
@@ -177,6 +245,24 @@ def of_papers() -> dict[str, str]:
         name = row["figure"].strip("`") or name
         found[name] = f"{found.get(name, '')} {row['what']} {row['paper']};"
     return found
+
+
+REPEATABLE = ("trust-fig5", "trust-fig7", "trust-fig14", "trust-table3", "hindex-fig3", "lstc-table3", "lstc-table4")
+"""Figures that are counts on the CPU, so that a quick run finds them again to the digit."""
+
+
+@pytest.mark.slow
+def test_counted_figures_are_what_a_quick_run_counts(tmp_path: Path):
+    report = run.run(list(REPEATABLE), backend="cpu", quick=True, out=str(tmp_path), say=lambda name: None)
+    texts = {section.title: str(section) for section in report.sections}
+    name = ""
+    for row in tables("dasktc/bench/papers/README.md", "figure", "paper", "direction"):
+        name = row["figure"].strip("`") or name
+        if name in REPEATABLE and row["what"] != "the numbers on two star products":
+            (text,) = [text for text in texts.values() if text.startswith(f"{name}: ")]
+            counted = [number.replace(",", "") for number in re.findall(r"\d[\d,]*\.?\d*", text)]
+            for number in re.findall(r"\d[\d,]*\.?\d*", row["ours"]):
+                assert any(same(number.strip(",").replace(",", ""), other) for other in counted), (name, number)
 
 
 def published() -> Iterator[object]:

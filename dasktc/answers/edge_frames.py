@@ -56,7 +56,6 @@ from dasktc.options import format_size
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.planes.vectors import Sharded, zipped
 from dasktc.pipeline.stages.edge_keys import pack, unpack
-from dasktc.pipeline.stages.row_ids import distinct_integers
 from dasktc.planning.schemes import Block
 from dasktc.wording import advice, plural
 
@@ -459,7 +458,7 @@ def _asked(graph: CountingContext, block_values: ByPlace, name: str, kind: Frame
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     mask = np.minimum(*ends) >= 0
-    distinct_keys = distinct_integers(keys[mask])
+    distinct_keys = get_backend("cpu").distinct(keys[mask])
     step = max(1, WIDE * rows_of_partition(graph, 2, 1))
     share = graph.answers.frame_bytes
     slices = _slices(

@@ -27,12 +27,12 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
+from dasktc.backends import get_backend
 from dasktc.backends.host_threads import allowed_threads
 from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
 from dasktc.once import once
 from dasktc.options import MeasureName
-from dasktc.pipeline.stages.row_ids import distinct_integers
 from dasktc.wording import plural
 
 __all__ = [
@@ -524,7 +524,8 @@ def _predictions(name: str, graph: Any, pairs: Any, measure: MeasureName) -> Ite
 def _not_adjacent(graph: PreparedGraph | ConvertedGraph, paired: int = PAIRED) -> Iterator[Array]:
     """Yield all pairs of positions without an edge, the smaller first, about `paired` at a time."""
     size, ends = len(graph), graph.ends()
-    edges, step = distinct_integers(ends.min(axis=1) * size + ends.max(axis=1)), max(1, paired // max(1, size))
+    edges = get_backend("cpu").distinct(ends.min(axis=1) * size + ends.max(axis=1))
+    step = max(1, paired // max(1, size))
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))
         keys = (rows[:, None] * size + np.arange(size))[rows[:, None] < np.arange(size)]

@@ -39,7 +39,7 @@ from dasktc.pipeline.planes import Handles, Oriented, choose
 from dasktc.pipeline.prepare import Prepared, half_weight_of, plan_again
 from dasktc.pipeline.stages.blocks import check_edges
 from dasktc.pipeline.stages.edge_keys import pack, ranked, shift_of, unpack
-from dasktc.pipeline.stages.row_ids import distinct_integers, places_among
+from dasktc.pipeline.stages.row_ids import places_among
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.questions.update_vertices import (
@@ -324,7 +324,7 @@ def _numbered(rows: _Rows, dense_parts: list[Array], block_ids: list[list[Array]
     number[is_known] = known_ids
     u, v = number.take(rows.remove)
     mask = (u >= 0) & (v >= 0)
-    remove = distinct_integers(_key(u[mask], v[mask]))
+    remove = get_backend("cpu").distinct(_key(u[mask], v[mask]))
     # Vertices that the graph does not have get the next ids after its last.
     is_new = np.zeros(len(dense), bool)
     is_new[rows.add] = True
@@ -333,7 +333,7 @@ def _numbered(rows: _Rows, dense_parts: list[Array], block_ids: list[list[Array]
     check_size(old_count + new_count)
     number[is_new] = np.arange(old_count, old_count + new_count)
     keys = _key(*number.take(rows.add))
-    add = distinct_integers(keys)
+    add = get_backend("cpu").distinct(keys)
     positions = known_ids.argsort()
     old_ids, old_dense = known_ids.take(positions), dense[is_known].take(positions)
     new_ids = _select(rows.ids, is_new, ids)
@@ -373,7 +373,7 @@ def _select(values: Any, mask: Array, ids: Ids) -> Any:
 
 def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
     if ids == "int":
-        return distinct_integers(np.concatenate(columns))
+        return get_backend("cpu").distinct(np.concatenate(columns))
     text = get_backend("cpu").text
     distinct_ids = text.ascending(text.unite(columns))
     return distinct_ids.combine_chunks() if hasattr(distinct_ids, "combine_chunks") else distinct_ids
@@ -446,7 +446,7 @@ def _changed_edges(batch: _Batch, degrees: Entries) -> _Changed:
 
 def _neighbours(block: OrientedCSR, changed: _Changed, backend: str, chunk: int) -> Array:
     """Return the keys `pivot, neighbour` of a block's edges; an edge of two pivots has two."""
-    xp, pivots = get_backend(backend).array, distinct_integers(changed.pivots)
+    xp, pivots = get_backend(backend).array, get_backend("cpu").distinct(changed.pivots)
     row, column = (pivots[(pivots - first) % block.stride == 0] for first in (block.row_first, block.column_first))
     rows = (row - block.row_first) // block.stride
     rows = rows[rows < block.rows]
@@ -517,7 +517,7 @@ def _rows_on_host(block: OrientedCSR, ids: Array, backend: str) -> tuple[Array, 
     xp = get_backend(backend).array
     if xp is np:
         return block.offsets, block.columns
-    rows = distinct_integers(ids[ids % block.stride == block.row_first] // block.stride)
+    rows = get_backend("cpu").distinct(ids[ids % block.stride == block.row_first] // block.stride)
     rows = rows[rows < block.rows]
     first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
     offsets = np.zeros(block.rows + 1, "int64")
@@ -640,7 +640,7 @@ def _make_edit(batch: _Batch, holes: _Holes, tails: list[Array], mover_dense_ids
     tail = np.concatenate(tails)
     new_tail = np.concatenate([_without(tail, batch.remove), batch.add])
     insert = np.sort(_key(*map(new_ids, unpack(new_tail, SHIFT))))
-    delete = distinct_integers(np.concatenate([tail, batch.remove]))
+    delete = get_backend("cpu").distinct(np.concatenate([tail, batch.remove]))
     removed, places = np.sort(holes.dense), batch.places
     new_dense = places - removed.searchsorted(places) + np.arange(new_count)
     order = Entries(

@@ -16,8 +16,8 @@ from dasktc.pipeline.stages.ids import distinct_texts, places_of_integers, place
 from dasktc.wording import plural
 
 __all__ = [
-    "ascending_ids", "block_ids_of_shard", "distinct_integers", "first_id", "own_ids", "places_among", "positions",
-    "with_ends_of_map", "with_own_ends",
+    "ascending_ids", "block_ids_of_shard", "first_id", "own_ids", "places_among", "positions", "with_ends_of_map",
+    "with_own_ends",
 ]  # fmt: skip
 
 Array = Any
@@ -85,14 +85,6 @@ def with_own_ends(given: list[Any], function: Callable[..., Any], *shared: Any) 
     frame, places, entries = given
     ids = np.concatenate(entries)
     return function(frame, [ids.take(end) for end in places], *shared)
-
-
-def distinct_integers(values: Array) -> Array:
-    """Return the distinct values, ascending; `np.unique` hashes them, from NumPy 2.3 on, and takes 50 times as long."""
-    values = np.sort(values)
-    is_first = np.ones(len(values), bool)
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return values[is_first]
 
 
 def places_among(sorted_ids: Any, ids: Any) -> Array:

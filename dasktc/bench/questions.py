@@ -406,10 +406,16 @@ def _networkx(edges: Array) -> dict[str, Question]:
 def _cugraph(edges: Array) -> dict[str, Question]:
     cugraph, cudf = import_module("cugraph"), get_backend("cuda").frame
     graph = cugraph.Graph()
-    frame = cudf.DataFrame({"src": cudf.Series(edges[:, 0].copy()), "dst": cudf.Series(edges[:, 1].copy())})
-    graph.from_cudf_edgelist(frame, source="src", destination="dst", renumber=False)
-    ask = cugraph.triangle_count
+
+    def frame(pairs: Array) -> Any:
+        return cudf.DataFrame({name: cudf.Series(pairs[:, k].copy()) for k, name in enumerate(("src", "dst"))})
+
+    ends, drawn = frame(edges), frame(_pairs(edges))
+    graph.from_cudf_edgelist(ends, source="src", destination="dst", renumber=False)
+    count = Question(lambda: cugraph.triangle_count(graph), lambda answer: int(answer["counts"].sum()) // 3)
     return {
-        name: Question(lambda: ask(graph), lambda answer: int(answer["counts"].sum()) // 3)
-        for name in ("count", "triangles()")
+        "count": count,
+        "triangles()": count,
+        "similarity()": Question(lambda: cugraph.jaccard(graph, ends), _unknown),
+        "similarity(pairs)": Question(lambda: cugraph.jaccard(graph, drawn), _unknown),
     }

@@ -731,6 +731,26 @@ def test_the_benchmark_refuses_counts_that_differ():
             questions.run(**options)
 
 
+def test_cugraph_is_asked_for_the_similarity_of_edges_and_of_the_drawn_pairs(monkeypatch):
+    class Graph(nx.Graph):
+        def from_cudf_edgelist(self, frame, source, destination, renumber):
+            self.add_edges_from(frame[[source, destination]].to_numpy().tolist())
+
+    cugraph = ModuleType("cugraph")
+    cugraph.Graph = Graph
+    cugraph.triangle_count = lambda graph: pd.DataFrame({"counts": nx.triangles(graph)})
+    cugraph.jaccard = lambda graph, pairs: list(nx.jaccard_coefficient(graph, pairs.to_numpy().tolist()))
+    monkeypatch.setitem(sys.modules, "cugraph", cugraph)
+    monkeypatch.setattr(questions, "get_backend", lambda name: mock.Mock(frame=pd))
+    edges = np.array([sorted(edge) for edge in oracle.clean(EDGES)])
+    asked = questions._cugraph(edges)
+    assert asked["count"].triangles(asked["count"].ask()) == oracle.triangles(EDGES)
+    similar = {frozenset(row[:2]): row[2] for row in asked["similarity()"].ask()}
+    ours = dasktc.prepare(edges).similarity()
+    assert similar == {frozenset(row[:2]): pytest.approx(row[2]) for row in ours.itertuples(index=False)}
+    assert len(asked["similarity(pairs)"].ask()) == questions.PAIRS
+
+
 @pytest.mark.parametrize("parts", [None, 1, 2])
 @pytest.mark.parametrize("edges", [[], [(0, 0)], [(0, 1)], [(0, 1), (1, 2), (2, 0), (3, 4)]], ids=len)
 def test_one_part_of_proxies_gives_every_vertex(edges, parts):

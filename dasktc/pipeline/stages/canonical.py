@@ -16,6 +16,7 @@ from dasktc.pipeline.stages.edge_keys import cut, distinct, pack
 from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import Ranks
+from dasktc.pipeline.stages.read import slices_of_rows
 
 __all__ = [
     "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "keys_in_chunks", "keys_in_range",
@@ -26,6 +27,8 @@ Array = Any
 Frame = Any
 DENSE = IdRange(0, 0)
 """Ids that are dense ids already."""
+CUT_ROWS, MOST_CUTS = 1 << 20, 16
+"""Rows of a frame whose keys are cut at a time, as many more as there would otherwise be more cuts than this."""
 
 
 def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
@@ -90,13 +93,17 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
 
 
 def oriented_in_ranges(
-    frames: Frame | list[Frame], ids: IdRange, ranks: Ranks, shift: int, backend: Backend
+    frames: Frame | list[Frame], ids: IdRange, ranks: Ranks, shift: int, backend: Backend, cut_rows: int = CUT_ROWS
 ) -> list[list[Array]]:
-    """Keys over ranks of a frame, or of a list of frames, cut into the ranges that came with the ranks."""
+    """Keys over ranks of a frame, or of a list of frames, cut into the ranges that came with the ranks.
+
+    Keys of some rows at a time are cut, so that no other copy of all keys is needed.
+    """
     rank, slices = aligned(ranks.rank), list[list[Array]]()
     for frame in frames if isinstance(frames, list) else [frames]:
-        keys = keys_in_chunks(frame, ids, shift, backend, rank)
-        slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
+        for rows in slices_of_rows(frame, max(cut_rows, -(-len(frame) // MOST_CUTS))):
+            keys = keys_in_chunks(rows, ids, shift, backend, rank)
+            slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
 
 

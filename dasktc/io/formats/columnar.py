@@ -103,9 +103,10 @@ class _RowGroups(NotingPart):
         frames = []
         for file in self.files:
             with streams.open_decompressed(file.url) as stream, readable(file.url, FILE):
-                table = ParquetFile(stream, pre_buffer=True).read_row_groups(
-                    file.groups, columns=self._columns, use_threads=False
-                )
+                # Buffers of Arrow's threads hide a server's latency, and are kept after reading.
+                parquet_file = ParquetFile(stream, pre_buffer=streams.is_remote(file.url))
+                table = parquet_file.read_row_groups(file.groups, columns=self._columns, use_threads=False)
+                del parquet_file
             _check(file, table.num_rows)
             self.note([file])
             frames.append(self._frame(backend, file, table))

@@ -4,6 +4,7 @@ glibc's malloc keeps memory that was freed. The calls of a count gain by it, for
 faulted in anew, page by page. A worker that `executors.connect` starts therefore keeps all of it (KEEPING). Dask has
 its workers trim (DASK_TRIM); such a worker keeps memory from its first call on, and trims again when no call has ended
 for SECONDS. Values that a user set stay as they are, and while a memory budget holds every call returns what it freed.
+Any other process returns what frames and keys took when they are gone: glibc returns only what lies at the heap's end.
 Between counts free memory would only be lost to others, and grow: messages of many sizes leave gaps in the heap of the
 thread that receives them. So it goes back SECONDS after a call of a client, and on a worker when no call has ended for
 SECONDS.
@@ -23,7 +24,7 @@ from contextlib import suppress
 
 from dasktc.backends.idle import Idle
 
-__all__ = ["DASK_TRIM", "KEEPING", "call_begins", "call_ended", "keep_nothing", "trim"]
+__all__ = ["DASK_TRIM", "KEEPING", "call_begins", "call_ended", "keep_nothing", "trim", "trim_between_steps"]
 
 SECONDS = 10.0
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
@@ -109,6 +110,12 @@ def _started_with() -> dict[str, int] | None:
 
 
 _malloc = _Malloc()
+
+
+def trim_between_steps() -> None:
+    """Have what one step of a count freed go back before the next takes memory, unless this process keeps it."""
+    if _malloc.values != KEEPING:
+        trim()
 
 
 def keep_nothing() -> None:

@@ -1,5 +1,6 @@
 """Free memory of the heap goes back after calls, and workers keep theirs during a count."""
 
+import json
 import os
 import subprocess
 import sys
@@ -107,6 +108,33 @@ def test_free_memory_goes_back_after_a_call():
     assert int(done.stdout) > 30_000_000
 
 
+BYTES_AN_EDGE = """
+import json, sys
+from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
+
+if __name__ == "__main__":
+    path = sys.argv[1]
+    write_kronecker(18, path)
+    process, worker = in_process(path), in_cluster(path, 1)
+    stages = {stage: (peak - process.baseline) / process.edges for stage, peak in process.peaks.items()}
+    print(json.dumps({**stages, "worker": (worker.peaks[0] - worker.baselines[0]) / worker.edges}))
+"""
+
+
+@linux
+@pytest.mark.slow
+def test_what_a_step_freed_takes_no_memory_in_the_next(tmp_path):
+    """Frames and keys are gone when the next step begins; malloc would keep what lies between other values."""
+    program, edges = tmp_path / "program.py", tmp_path / "edges.parquet"
+    program.write_text(BYTES_AN_EDGE)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    call = [sys.executable, str(program), str(edges)]
+    peaks = json.loads(subprocess.run(call, capture_output=True, text=True, check=True, env=environ).stdout)
+    assert peaks["canonical"] < 24  # 9 of frames and 9 of keys; 28 with what reading left
+    assert peaks["count"] < 13  # 4 of columns; 19
+    assert peaks["worker"] < 28  # 33
+
+
 def _keeps(dask_worker) -> bool:
     return heap._malloc.values == heap.KEEPING
 
@@ -178,7 +206,8 @@ def test_workers_that_dask_started_keep_memory_during_counts():
 @linux
 @pytest.mark.slow
 def test_what_the_user_set_for_dask_stays(monkeypatch):
-    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # left by an earlier cluster, it would come first
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "")  # a nanny sets it here for its workers: it is undone afterwards
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_")
     environ = {**dask.config.get(SPAWN), "MALLOC_TRIM_THRESHOLD_": 100_000}
     with (
         dask.config.set({**SPAWNED, SPAWN: environ}),

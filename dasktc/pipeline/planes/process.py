@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.heap import trim_between_steps
 from dasktc.backends.protocol import Buckets
 from dasktc.executors.base import Fold, starmap
 from dasktc.executors.local import LocalExecutor
@@ -192,6 +193,7 @@ class ProcessPlane(Plane):
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Sort keys, oriented ones where vertices are ranked by rows; in shared memory, or by an exchange."""
         rows = frames.edge_rows
+        self._trim(rows)  # of reading
         if self.ranks_by_rows(rows):
             return self._ranked(frames, numbering)
         if self._sorts_together(rows):
@@ -262,9 +264,17 @@ class ProcessPlane(Plane):
         The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor
         arrays are copied.
         """
-        most = self.tuning.ranges_a_thread * self.threads if self._sorts_together(sum(map(len, keys))) else 1
+        size = sum(map(len, keys))
+        self._trim(size)  # of frames
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(self.executor.map, stage))
+        self._trim(size)  # of keys
+        most = self.tuning.ranges_a_thread * self.threads if self._sorts_together(size) else 1
         return Dealt(buckets, buckets.ranges(most))
+
+    def _trim(self, keys: int) -> None:
+        """Return memory that a step of this number of keys freed; steps of a small graph are sooner over than that."""
+        if self._sorts_together(keys):
+            trim_between_steps()
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
@@ -323,7 +333,10 @@ class ProcessPlane(Plane):
         expected = None if edges is None else int(edges[0, 0])
         if isinstance(graph.partitions, Rows) and (columns := graph.partitions.take_columns()) is not None:
             call = columns, graph.out_degree.whole, (0, 0), layout, self.backend, expected
-            return {(0, 0): self.executor.submit("blocks", block_of_rows, *call)}
+            block = self.executor.submit("blocks", block_of_rows, *call)
+            del columns, call
+            self._trim(graph.edges)  # of the columns of ranges
+            return {(0, 0): block}
         if not self._sorts_together(graph.edges):
             return super().blocks(graph, layout, edges, where)
         block = self._single_block(graph, layout)

@@ -23,6 +23,7 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
 
+from dasktc.backends.heap import trim
 from dasktc.executors.base import Fold, starmap
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
@@ -64,7 +65,7 @@ from dasktc.pipeline.stages.orient import (
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.placement import NOWHERE, Where
+from dasktc.planning.placement import NOWHERE, ONE_PARTITION, Where
 
 __all__ = [
     "KEY_BYTES",
@@ -465,6 +466,8 @@ def _read(
     parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any
 ) -> Measured:
     edges, facts = read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours)
+    if facts.rows >= ONE_PARTITION and not backend.on_device:
+        trim()  # what decoding took: a worker keeps it, in pieces that are too small for keys
     return Measured(backend.edge_frame(edges), facts)
 
 

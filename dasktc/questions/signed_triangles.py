@@ -20,7 +20,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 from dasktc.options import CountOptions
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
+from dasktc.questions.survey import Batch, TaskArrays, counts_by_edges, edge_column
 
 __all__ = ["KINDS", "signed_triangles"]
 
@@ -64,16 +64,15 @@ def _no_signs(values: Array) -> list[Any]:
 
 def signed_triangles(graph: CountingContext, sign: str, options: CountOptions | None = None) -> dict[str, int]:
     """Count triangles by the signs of their edges; see `Graph.signed_triangles`."""
-    column = edge_columns(graph, [sign])[sign]
+    column = edge_column(graph, sign)
     if column.categories is not None:
         raise InputError(f"column {shown(sign)} is text: signs are the numbers 1 and -1; map it to these")
     for values in graph.executor.gather(graph.executor.map(STAGE, _no_signs, list(column.values.values()))):
         for value in values:
             raise InputError(f"column {shown(sign)} has the value {value}: signs are 1 and -1; map others")
-    counts, signs = np.zeros(len(KINDS), np.int64), {"sign": column}
     nbytes = edge_values_bytes(int(graph.prepared.sizes.edges.max()), int(graph.prepared.sizes.columns.max()))
-    for task_counts in by_kernel_or_batches(graph, STAGE, SignCounts(), nbytes, _kinds_of_batch, {}, signs, options):
-        counts = SUM.combine([counts, task_counts])
+    signs, kinds = {"sign": column}, len(KINDS)
+    counts = counts_by_edges(graph, STAGE, SignCounts(), nbytes, _kinds_of_batch, signs, kinds, options)
     kind_counts = counts.tolist()
     balanced_count, unbalanced_count = sum(kind_counts[::2]), sum(kind_counts[1::2])
     return {**dict(zip(KINDS, kind_counts, strict=True)), "balanced": balanced_count, "unbalanced": unbalanced_count}

@@ -4,7 +4,7 @@ A survey runs the counting tasks of a graph's plan with another output, as a cou
 that hold their blocks, again where a worker died. A task visits its triangles in batches of bounded size
 (`Backend.batches`), calls the function with the numbers and columns of each, and folds what it returns; only the
 folded result of a task travels. On a GPU the questions of signs and of times, which have kernels of their own on the
-CPU, are surveys (`by_kernel_or_batches`). The wedges of all tasks are checked as in a count, and the triangles must be
+CPU, are surveys (`counts_by_edges`). The wedges of all tasks are checked as in a count, and the triangles must be
 as many as in every other count of the graph. With a checkpoint the results of finished tasks are kept, as a count keeps
 their numbers (`counting/checkpoint.py`). After Steil et al., "TriPoll: Computing surveys of triangles in
 massive-scale temporal graphs with metadata", SC'21, where a function is called with one triangle at a time.
@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,8 +50,8 @@ __all__ = [
     "TaskArrays",
     "Visitor",
     "batch_size",
-    "by_kernel_or_batches",
-    "edge_columns",
+    "counts_by_edges",
+    "edge_column",
     "in_batches",
     "memory_beside",
     "on_device",
@@ -197,20 +198,25 @@ def in_batches(
     yield from over_tasks(graph, question, visitor, *columns, nbytes, options)
 
 
-def by_kernel_or_batches(
+def counts_by_edges(
     graph: CountingContext,
     question: str,
     visitor: Visitor,
     nbytes: int,
     function: Callable[[Batch], Any],
-    vertices: Mapping[str, Column],
-    edges: Mapping[str, Column],
-    options: CountOptions | None = None,
-) -> Generator[Any]:
-    """Yield the results of tasks: a visitor's on the CPU, which takes `nbytes`; on a GPU those of batches' function."""
+    columns: Mapping[str, Column],
+    kinds: int,
+    options: CountOptions | None,
+) -> Array:
+    """Count triangles of so many kinds by columns of edges: on the CPU by a visitor, on a GPU by a function of batches.
+
+    The visitor takes `nbytes`. Returns an array of int64.
+    """
     if on_device(graph):
-        return in_batches(graph, question, function, visitor.fold, vertices, edges, options)
-    return over_tasks(graph, question, visitor, [*vertices.values()], [*edges.values()], nbytes, options)
+        results = in_batches(graph, question, function, visitor.fold, {}, columns, options)
+    else:
+        results = over_tasks(graph, question, visitor, [], [*columns.values()], nbytes, options)
+    return reduce(SUM.add, results, np.zeros(kinds, np.int64))
 
 
 def batch_size(
@@ -271,12 +277,12 @@ def _kept(graph: CountingContext, names: Sequence[str]) -> tuple[dict[str, Colum
     return vertices, edges
 
 
-def edge_columns(graph: CountingContext, names: Sequence[str]) -> dict[str, Column]:
-    """Return the named columns of edges; InputError unless the graph has them."""
-    vertices, edges = _kept(graph, names)
-    for name in vertices:
+def edge_column(graph: CountingContext, name: str) -> Column:
+    """Return the column of edges of a name; InputError unless the graph has it."""
+    vertices, edges = _kept(graph, [name])
+    if name in vertices:
         raise InputError(f"column {shown(name)} is of vertices: one of edges is asked for; prepare with edge_columns")
-    return edges
+    return edges[name]
 
 
 # tasks

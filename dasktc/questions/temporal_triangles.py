@@ -22,7 +22,7 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import Fold
 from dasktc.options import CountOptions, whole_number
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches, edge_columns
+from dasktc.questions.survey import Batch, TaskArrays, counts_by_edges, edge_column
 from dasktc.summary import Rows, Summarised
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def temporal_triangles(
 
     from dasktc.backends.cpu.times import BINS
 
-    column = edge_columns(graph, [time])[time]
+    column = edge_column(graph, time)
     if column.dtype != "int64":
         type_name = column.dtype if column.categories is None else "text"
         raise InputError(f"column {shown(time)} has type {type_name}: times are integers, such as seconds; convert it")
@@ -110,11 +110,10 @@ def temporal_triangles(
         window = whole_number(
             "window", window, 0, (1 << 64) - 1, "edges are 0 or more apart", "no times are so far apart"
         )
-    visitor, sums = TimeCounts(window or 0), np.zeros(BINS * BINS + 1, np.int64)
-    function = partial(_times_of_batch, window=window or 0, bins=BINS)
-    nbytes, times = times_bytes(int(graph.prepared.sizes.columns.max())), {"time": column}
-    for of_task in by_kernel_or_batches(graph, "temporal triangles", visitor, nbytes, function, {}, times, options):
-        sums = SUM.combine([sums, of_task])
+    visitor, function = TimeCounts(window or 0), partial(_times_of_batch, window=window or 0, bins=BINS)
+    nbytes, kinds = times_bytes(int(graph.prepared.sizes.columns.max())), BINS * BINS + 1
+    times = {"time": column}
+    sums = counts_by_edges(graph, "temporal triangles", visitor, nbytes, function, times, kinds, options)
     *counts, within = sums.tolist()
     least = [0, *(1 << exponent for exponent in range(BINS - 1))]
     rows = [(least[place // BINS], least[place % BINS], count) for place, count in enumerate(counts) if count]

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, ClassVar
 
-import numpy as np
-
 from dasktc.answers.frames import array_module
 from dasktc.backends.cpu.sizes import edge_values_bytes
 from dasktc.backends.csr import BlockTask
@@ -26,7 +24,7 @@ from dasktc.pipeline.stages.attributes import AGAINST, ALONG
 from dasktc.pipeline.stages.columns import Column
 from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.questions.sums import SUM
-from dasktc.questions.survey import Batch, TaskArrays, by_kernel_or_batches
+from dasktc.questions.survey import Batch, TaskArrays, counts_by_edges
 from dasktc.questions.weighted_clustering import attributes_of
 from dasktc.wording import advice
 
@@ -72,13 +70,9 @@ def triad_census(graph: CountingContext, isolated: int = 0, options: CountOption
     data, sizes = attributes_of(graph), graph.prepared.sizes
     if data.neighbours is None:
         raise InputError(f"the graph was prepared without directions: prepare it with {advice(directed=True)}")
-    directions, counts = Column("uint8", None, data.directions), np.zeros(64, np.int64)
+    columns, visitor = {"directions": Column("uint8", None, data.directions)}, DirectionCounts()
     nbytes = edge_values_bytes(int(sizes.edges.max()), int(sizes.columns.max()))
-    columns = {"directions": directions}
-    for task_counts in by_kernel_or_batches(
-        graph, "triad census", DirectionCounts(), nbytes, _codes_of_batch, {}, columns, options
-    ):
-        counts = SUM.combine([counts, task_counts])
+    counts = counts_by_edges(graph, "triad census", visitor, nbytes, _codes_of_batch, columns, 64, options)
     facts = graph.executor.gather(graph.executor.map("triads", _facts, list(data.neighbours.parts)))
     shard_pairs, single_arcs, mutual_ends = zip(*facts, strict=True)
     pairs = sum(shard_pairs, Counter[str]())

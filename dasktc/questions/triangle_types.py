@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, combinations, combinations_with_replacement, permutations
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -145,7 +145,6 @@ def triangle_types(graph: CountingContext, labels: Any, options: CountOptions | 
     import pandas as pd
 
     names, vertex_labels = _labels(graph, labels)
-    counts = np.zeros((len(names),) * 3, np.int64)
     column = Column("uint8", None, vertex_labels)
     kernel, nbytes = _kernel_and_bytes(graph, column, len(names))
     if kernel is None:
@@ -153,8 +152,7 @@ def triangle_types(graph: CountingContext, labels: Any, options: CountOptions | 
         results = in_batches(graph, STAGE, function, SUM, {"label": column}, {}, options)
     else:
         results = over_tasks(graph, STAGE, LabelCounts(len(names), kernel), [column], [], nbytes, options)
-    for task_counts in results:
-        counts = SUM.combine([counts, task_counts])
+    counts = reduce(SUM.add, results, np.zeros((len(names),) * 3, np.int64))
     types = list(combinations_with_replacement(range(len(names)), 3))
     totals = [sum(int(counts[roles]) for roles in set(permutations(type_))) for type_ in types]
     expected = _expected(types, _power_sums(graph, vertex_labels, len(names)), sum(totals))

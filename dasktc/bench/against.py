@@ -50,24 +50,17 @@ class Figure(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A figure of both checkouts: medians, and the median of the ratios of each turn with its spread.
-
-    Attributes
-    ----------
-    other, here : int or float or str
-        Medians; the most frequent value of a figure that must not change.
-    ratio, least, most : float or None
-        Here over the other checkout; None for a figure that must not change.
-    verdict : str
-        "worse", "unclear", "better", "differs", or "" where there is nothing to tell.
-    """
+    """A figure of both checkouts: medians, and the median of the ratios of each turn with its spread."""
 
     other: Cell
     here: Cell
+    """Medians; the most frequent value of a figure that must not change."""
     ratio: float | None
     least: float | None
     most: float | None
+    """Here over the other checkout; None for a figure that must not change."""
     verdict: str
+    """"worse", "unclear", "better", "differs", or "" where there is nothing to tell."""
 
 
 def against(checkout: str, command: list[str], turns: int, say: Say = quiet) -> Report:

@@ -57,25 +57,16 @@ class Choice(NamedTuple):
 
 @dataclass
 class Measured:
-    """Measurements of a graph: the choice of `auto`, its facts, and median seconds.
-
-    Attributes
-    ----------
-    auto : Choice
-    edges : int
-    facts : Facts
-    count, whole : dict of Choice to float
-        Seconds of counting, and from source to number.
-    prepare : dict of str to float
-        Seconds of preparing the graph as one block, by order.
-    """
+    """Measurements of a graph: the choice of `auto`, its facts, and median seconds."""
 
     auto: Choice
     edges: int
     facts: Facts
     count: dict[Choice, float] = field(default_factory=dict)
     whole: dict[Choice, float] = field(default_factory=dict)
+    """Seconds of counting, and from source to number."""
     prepare: dict[str, float] = field(default_factory=dict)
+    """Seconds of preparing the graph as one block, by order."""
 
     @property
     def best(self) -> Choice:
@@ -145,24 +136,16 @@ Sample = tuple[float, float]
 
 @dataclass
 class _Counter:
-    """Counts one graph repeatedly, and requires that all counts are equal.
-
-    Attributes
-    ----------
-    name : str
-        Name of the graph.
-    first : str
-        The kernel that counted it first.
-    triangles : int
-        The number that this kernel counted.
-    least : float
-        Seconds of the fastest count so far.
-    """
+    """Counts one graph repeatedly, and requires that all counts are equal."""
 
     name: str
+    """Name of the graph."""
     first: str
+    """The kernel that counted it first."""
     triangles: int
+    """The number that this kernel counted."""
     least: float = float("inf")
+    """Seconds of the fastest count so far."""
 
     def rounds(self, graph: Graph, kernels: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
         """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""

@@ -20,45 +20,29 @@ CLUEWEB, CLUEWEB_SECONDS = (955_207_488, 37_372_179_311), 0.08181
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: one number of simulated workers.
-
-    Attributes
-    ----------
-    priced : Priced
-        The plan's tasks and the time of each.
-    ideal : Simulation
-        All workers have all blocks, and there is no overhead: what TRUST measures.
-    whole : Simulation
-        With the scheduler's overhead, and with blocks that are fetched.
-    """
+    """A point of a curve: one number of simulated workers."""
 
     priced: Priced
+    """The plan's tasks and the time of each."""
     ideal: Simulation
+    """All workers have all blocks, and there is no overhead: what TRUST measures."""
     whole: Simulation
+    """With the scheduler's overhead, and with blocks that are fetched."""
 
 
 @dataclass
 class Curve:
-    """The curve of a graph over numbers of workers.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    points : list of Point
-        Points by number of workers.
-    partitioned : list of Point
-        Points of the plan with n parts, as in table 6.
-    real : list of Real
-        Real measurements, at least one, fewest workers first.
-    partitioned_real : list of Real
-        Real measurements of the plan with n parts, on the same workers.
-    """
+    """The curve of a graph over numbers of workers."""
 
     recipe: Recipe
     points: list[Point] = field(default_factory=list)
+    """Points by number of workers."""
     partitioned: list[Point] = field(default_factory=list)
+    """Points of the plan with n parts, as in table 6."""
     real: list[Real] = field(default_factory=list)
+    """Real measurements, at least one, fewest workers first."""
     partitioned_real: list[Real] = field(default_factory=list)
+    """Real measurements of the plan with n parts, on the same workers."""
 
     def point(self, tasks: Priced, rate: float) -> Point:
         """Simulate workers with the scheduler's times of the largest real cluster, and blocks that arrive at `rate`."""

@@ -21,30 +21,19 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of the table, with its known and target figures.
-
-    Attributes
-    ----------
-    name : str
-    source : callable () -> Source
-    rows : int
-        Number of raw edges.
-    triangles : int or None
-    published : float or None
-        Milliseconds of the fastest published kernel, as `PUBLISHED` says; `--rival` measures a build of one.
-    reach : tuple of two float or None
-        Target milliseconds of kernel and preparation, on one H200.
-    bound : str or None
-        What limits the kernel instead, as measured there.
-    """
+    """A graph of the table, with its known and target figures."""
 
     name: str
     source: Callable[[], Source]
     rows: int
+    """Number of raw edges."""
     triangles: int | None
     published: float | None = None
+    """Milliseconds of the fastest published kernel, as `PUBLISHED` says; `--rival` measures a build of one."""
     reach: tuple[float, float] | None = None
+    """Target milliseconds of kernel and preparation, on one H200."""
     bound: str | None = None
+    """What limits the kernel instead, as measured there."""
 
 
 _RA = (

@@ -20,20 +20,13 @@ __all__ = ["files"]
 
 
 class _Case(NamedTuple):
-    """A file of the table, with its target figures.
-
-    Attributes
-    ----------
-    scale : int
-        Scale of the Kronecker graph.
-    suffix : str
-    reach : tuple of two float
-        Target seconds of writing (including generation) and of reading, on one H200 with 16 cores.
-    """
+    """A file of the table, with its target figures."""
 
     scale: int
+    """Scale of the Kronecker graph."""
     suffix: str
     reach: tuple[float | None, float]
+    """Target seconds of writing (including generation) and of reading, on one H200 with 16 cores."""
 
 
 CASES = (_Case(24, ".parquet", (4, 0.35)), _Case(22, ".txt", (None, 0.35)))

@@ -29,16 +29,11 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files that all counters read.
-
-    Attributes
-    ----------
-    folder : str
-        Contains edges.npy, int32 (edges, 2), canonical over dense ids, and for each order of ids the
-        offsets (int64) and columns (int32) of the oriented graph.
-    """
+    """Files that all counters read."""
 
     folder: str
+    """Contains edges.npy, int32 (edges, 2), canonical over dense ids, and for each order of ids the offsets (int64) and
+    columns (int32) of the oriented graph."""
 
     def edges(self) -> Array:
         """The canonical edges."""
@@ -61,22 +56,14 @@ class Inputs:
 
 
 class Counter(NamedTuple):
-    """A tool or kernel that counts triangles, with the function that runs it.
-
-    Attributes
-    ----------
-    name : str
-    run : callable (Inputs) -> Counted
-    call : str
-        The timed call, as a user would write it.
-    missing : str
-        How to install it, where it is missing.
-    """
+    """A tool or kernel that counts triangles, with the function that runs it."""
 
     name: str
     run: Callable[[Inputs], Counted]
     call: str
+    """The timed call, as a user would write it."""
     missing: str = ""
+    """How to install it, where it is missing."""
 
 
 def cpu_seconds(function: Callable[[], T]) -> tuple[T, float]:

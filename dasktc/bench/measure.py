@@ -74,18 +74,12 @@ def forget_peak() -> None:
 
 @dataclass
 class StageMeter:
-    """A `progress` callback that records CPU seconds and peak memory of each stage.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        CPU seconds of all threads of this process, by stage.
-    peaks : dict of str to int
-        Peak resident bytes during each stage (where peaks cannot be reset: up to its end).
-    """
+    """A `progress` callback that records CPU seconds and peak memory of each stage."""
 
     seconds: dict[str, float] = field(default_factory=dict)
+    """CPU seconds of all threads of this process, by stage."""
     peaks: dict[str, int] = field(default_factory=dict)
+    """Peak resident bytes during each stage (where peaks cannot be reset: up to its end)."""
     _stage: str = ""
     _began: float = 0.0
 

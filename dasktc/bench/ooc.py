@@ -45,27 +45,18 @@ SCALES = (26, 27)
 
 
 class Run(NamedTuple):
-    """Measurements of one count, from the generator to the number.
-
-    Attributes
-    ----------
-    result : TriangleCount
-    seconds : float
-        Wall time until the device has finished.
-    peak : int
-        Peak of the bytes allocated on the device.
-    moves : TransferStats
-        Statistics of its counting tasks.
-    sent, received : int
-        Bytes sent to the host, and received back, in all stages.
-    """
+    """Measurements of one count, from the generator to the number."""
 
     result: TriangleCount
     seconds: float
+    """Wall time until the device has finished."""
     peak: int
+    """Peak of the bytes allocated on the device."""
     moves: TransferStats
+    """Statistics of its counting tasks."""
     sent: int = 0
     received: int = 0
+    """Bytes sent to the host, and received back, in all stages."""
 
 
 def run(

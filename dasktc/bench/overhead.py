@@ -32,28 +32,19 @@ LIMITS = {"tasks": EXACT, **dict.fromkeys(TIMES, CPU)}
 
 
 class Overhead(NamedTuple):
-    """Measurements of a count on real workers of one thread each.
-
-    Attributes
-    ----------
-    workers, parts, tasks : int
-    seconds : float
-        Wall time of the count.
-    within : float
-        Wall seconds within tasks, over all workers.
-    between : float
-        Wall seconds between each task of a worker and its next.
-    scheduler : float
-        CPU seconds of the scheduler's thread.
-    """
+    """Measurements of a count on real workers of one thread each."""
 
     workers: int
     parts: int
     tasks: int
     seconds: float
+    """Wall time of the count."""
     within: float
+    """Wall seconds within tasks, over all workers."""
     between: float
+    """Wall seconds between each task of a worker and its next."""
     scheduler: float
+    """CPU seconds of the scheduler's thread."""
 
     @property
     def outside(self) -> float:

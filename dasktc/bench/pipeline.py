@@ -22,49 +22,32 @@ PARTS, SPLITS = 4, 4
 
 @dataclass(frozen=True)
 class ProcessRun:
-    """Measurements of a count in one process.
-
-    Attributes
-    ----------
-    triangles, edges : int
-    seconds : dict of str to float
-        CPU seconds by stage.
-    peaks : dict of str to int
-        Peak resident bytes by stage.
-    baseline : int
-        Resident bytes with all modules imported and nothing read.
-    """
+    """Measurements of a count in one process."""
 
     triangles: int
     edges: int
     seconds: dict[str, float]
+    """CPU seconds by stage."""
     peaks: dict[str, int]
+    """Peak resident bytes by stage."""
     baseline: int
+    """Resident bytes with all modules imported and nothing read."""
 
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """Measurements of a count on workers with one thread each; lists have one entry per worker.
-
-    Attributes
-    ----------
-    triangles, edges : int
-    whole : list of float
-        CPU seconds of the whole run.
-    peaks, baselines : list of int
-        Peak resident bytes, and resident bytes with all modules imported and nothing read.
-    tasks : int
-    task_seconds : float
-        Counting tasks of another, nearly empty graph, and the wall seconds of each.
-    """
+    """Measurements of a count on workers with one thread each; lists have one entry per worker."""
 
     triangles: int
     edges: int
     whole: list[float]
+    """CPU seconds of the whole run."""
     peaks: list[int]
     baselines: list[int]
+    """Peak resident bytes, and resident bytes with all modules imported and nothing read."""
     tasks: int
     task_seconds: float
+    """Counting tasks of another, nearly empty graph, and the wall seconds of each."""
 
 
 def in_process(source: int | str) -> ProcessRun:

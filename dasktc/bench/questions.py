@@ -67,38 +67,24 @@ QUICK: dict[str, Callable[[], Source]] = {"Kronecker 8": lambda: kronecker(8), "
 
 
 class Question(NamedTuple):
-    """A question to a library.
-
-    Attributes
-    ----------
-    ask : callable () -> object
-        The timed call.
-    triangles : callable (answer) -> int or None
-        The number of triangles that follows from the answer; None where none does.
-    """
+    """A question to a library."""
 
     ask: Callable[[], Any]
+    """The timed call."""
     triangles: Callable[[Any], int | None]
+    """The number of triangles that follows from the answer; None where none does."""
 
 
 class Tool(NamedTuple):
-    """A library that answers some of the questions.
-
-    Attributes
-    ----------
-    name : str
-    missing : str
-        Why it is left out; empty where it is installed.
-    slow : bool
-        Whether its loops are Python's.
-    prepare : callable (edges) -> dict of str to Question
-        Prepares `edges`, shape (m, 2), distinct and without loops.
-    """
+    """A library that answers some of the questions."""
 
     name: str
     missing: str
+    """Why it is left out; empty where it is installed."""
     slow: bool
+    """Whether its loops are Python's."""
     prepare: Callable[[Array], dict[str, Question]]
+    """Prepares `edges`, shape (m, 2), distinct and without loops."""
 
 
 def run(

@@ -60,30 +60,20 @@ TURNS = 7
 
 @dataclass
 class Section:
-    """A table of a report.
-
-    Attributes
-    ----------
-    title : str
-    columns : dict of str to str
-        Format specification by column, or SIZE; "" for text.
-    rows : list of list
-        One cell per column; None where there is nothing to show.
-    notes : list of str
-        Lines below the table: what was left out and why, and how to read it.
-    limits : dict of str to float
-        The columns that `--against` compares, each with the share by which its figures may be larger: CPU, DEVICE or
-        EXACT.
-    keys : int
-        Number of the first columns that tell a row from the others.
-    """
+    """A table of a report."""
 
     title: str
     columns: dict[str, str]
+    """Format specification by column, or SIZE; "" for text."""
     rows: list[list[Cell]] = field(default_factory=list)
+    """One cell per column; None where there is nothing to show."""
     notes: list[str] = field(default_factory=list)
+    """Lines below the table: what was left out and why, and how to read it."""
     limits: dict[str, float] = field(default_factory=dict)
+    """The columns that `--against` compares, each with the share by which its figures may be larger: CPU, DEVICE or
+    EXACT."""
     keys: int = 1
+    """Number of the first columns that tell a row from the others."""
 
     def __post_init__(self) -> None:
         assert self.limits.keys() <= self.columns.keys()
@@ -112,19 +102,12 @@ Say = Callable[[str | Section], None]
 
 @dataclass
 class Report:
-    """All tables of a benchmark.
-
-    Attributes
-    ----------
-    command : str
-        Command that repeats the benchmark.
-    facts : dict of str to str
-        The machine, and versions.
-    sections : list of Section
-    """
+    """All tables of a benchmark."""
 
     command: str
+    """Command that repeats the benchmark."""
     facts: dict[str, str]
+    """The machine, and versions."""
     sections: list[Section] = field(default_factory=list)
 
     def __str__(self) -> str:

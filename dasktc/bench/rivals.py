@@ -44,17 +44,12 @@ Array = Any
 
 
 class Rows(NamedTuple):
-    """An oriented graph: every edge once, from its row.
-
-    Attributes
-    ----------
-    offsets : array of int64, shape (vertices + 1,)
-    columns : array of int32, shape (edges,)
-        Ascending within a row.
-    """
+    """An oriented graph: every edge once, from its row."""
 
     offsets: Array
+    """int64, shape (vertices + 1,)."""
     columns: Array
+    """int32, shape (edges,); ascending within a row."""
 
     @property
     def sources(self) -> Array:
@@ -81,27 +76,18 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Adapter:
-    """How a public program takes a graph, and what it prints.
-
-    Attributes
-    ----------
-    work : str
-        Title and venue of the paper, and the code's repository.
-    order : str
-        Order of the ids in its files, one of `--reorder`.
-    write : callable (Rows, Path) -> list of str
-        Writes a graph's files into a folder, and returns the arguments behind the program.
-    parse : callable (str) -> Answer or None
-        Reads what it printed; None if that is something else.
-    clock : str
-        What its seconds are.
-    """
+    """How a public program takes a graph, and what it prints."""
 
     work: str
+    """Title and venue of the paper, and the code's repository."""
     order: str
+    """Order of the ids in its files, one of `--reorder`."""
     write: Callable[[Rows, Path], list[str]]
+    """Writes a graph's files into a folder, and returns the arguments behind the program."""
     parse: Callable[[str], Answer | None]
+    """Reads what it printed; None if that is something else."""
     clock: str
+    """What its seconds are."""
 
 
 class Rival(NamedTuple):

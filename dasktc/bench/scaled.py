@@ -51,19 +51,7 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class Priced:
-    """The tasks of a plan, with the counting seconds of each.
-
-    Attributes
-    ----------
-    workers, parts, splits : int
-    edges, triangles : int
-    space_imbalance : float or None
-    costs : list of float
-        Seconds of each task, in the order of `count.jobs`.
-    triples : list of tuple of int
-        Numbers of the blocks of each triple.
-    block_bytes : list of int
-    """
+    """The tasks of a plan, with the counting seconds of each."""
 
     workers: int
     parts: int
@@ -72,7 +60,9 @@ class Priced:
     triangles: int
     space_imbalance: float | None
     costs: list[float]
+    """Seconds of each task, in the order of `count.jobs`."""
     triples: list[tuple[int, ...]]
+    """Numbers of the blocks of each triple."""
     block_bytes: list[int]
 
     def fetches(self, rate: float) -> Fetches:
@@ -85,29 +75,18 @@ class Priced:
 
 @dataclass(frozen=True)
 class Real:
-    """Measurements of a count on real workers with one thread each.
-
-    Attributes
-    ----------
-    workers, triangles : int
-    kernel : float
-        Counting seconds of the busiest worker.
-    time_imbalance : float or None
-    seconds : float
-        Wall time of the count.
-    overhead, latency : float
-        For a nearly empty graph: wall seconds per task, and the wall seconds that do not grow with the tasks.
-    parts, splits : int
-    space_imbalance : float or None
-    """
+    """Measurements of a count on real workers with one thread each."""
 
     workers: int
     triangles: int
     kernel: float
+    """Counting seconds of the busiest worker."""
     time_imbalance: float | None
     seconds: float
+    """Wall time of the count."""
     overhead: float
     latency: float
+    """For a nearly empty graph: wall seconds per task, and the wall seconds that do not grow with the tasks."""
     parts: int = 1
     splits: int = 1
     space_imbalance: float | None = None

@@ -21,26 +21,17 @@ __all__ = ["Fetches", "Simulation", "simulate"]
 
 @dataclass(frozen=True)
 class Fetches:
-    """The blocks that tasks need, and the network that transfers them.
-
-    Attributes
-    ----------
-    needs : sequence of tuple of int
-        Numbers of the blocks of each task.
-    block_bytes : sequence of float
-    rate : float
-        Bytes per second that a worker receives; every worker has a link of its own.
-    homes : sequence of int
-        The worker that built each block.
-    capacity : float
-        Bytes that a worker has for copies of blocks that others built.
-    """
+    """The blocks that tasks need, and the network that transfers them."""
 
     needs: Sequence[tuple[int, ...]]
+    """Numbers of the blocks of each task."""
     block_bytes: Sequence[float]
     rate: float
+    """Bytes per second that a worker receives; every worker has a link of its own."""
     homes: Sequence[int]
+    """The worker that built each block."""
     capacity: float = inf
+    """Bytes that a worker has for copies of blocks that others built."""
 
     def copies(self, workers: int) -> list[ReplicaCache]:
         """The workers' replica caches before the count: each holds the blocks that its worker built."""
@@ -52,24 +43,16 @@ class Fetches:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Result of a simulation.
-
-    Attributes
-    ----------
-    seconds : float
-        Time at which the last task has ended.
-    busy : list of float
-        Seconds of counting alone, by worker.
-    received : list of float
-        Bytes received, by worker.
-    ran : list of int
-        The worker of each task.
-    """
+    """Result of a simulation."""
 
     seconds: float
+    """Time at which the last task has ended."""
     busy: list[float]
+    """Seconds of counting alone, by worker."""
     received: list[float]
+    """Bytes received, by worker."""
     ran: list[int] = field(repr=False)
+    """The worker of each task."""
 
     @property
     def kernel(self) -> float:

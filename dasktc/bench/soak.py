@@ -76,14 +76,7 @@ Batches = list[list[str]]
 
 
 class Known(NamedTuple):
-    """A graph whose number of triangles is known.
-
-    Attributes
-    ----------
-    name : str
-    source : Source
-    triangles : int
-    """
+    """A graph whose number of triangles is known."""
 
     name: str
     source: Source

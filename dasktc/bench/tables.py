@@ -23,46 +23,31 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """Measurements of `dasktc bench cpu`; each list except `turns` has one entry per run.
-
-    Attributes
-    ----------
-    scale, runs : int
-    vertices, edges : int
-        Size of the Kronecker graph after clean-up.
-    counts : dict of str to (int, str)
-        Triangles by graph, and who counted them first.
-    counted : dict of str to list of float
-        CPU seconds of the count on the prepared graph, by counter.
-    processes : dict of str to list of ProcessRun
-        By source, "generated" or "Parquet".
-    clusters : dict of (str, int) to list of ClusterRun
-        By source and number of workers.
-    turns : list of Turn
-        Counts on one worker and on two, of all runs.
-    ways : dict of str to list of Way
-        Counts from files to the number, by way of running them, of all runs.
-    files : dict of str to (str, str)
-        Paths of the compressed and of the plain file, by graph.
-    skipped : dict of str to str
-        Why a file was not measured.
-    read : dict of (str, str) to list of float
-        CPU seconds from file to count, by graph and by what was read (".gz", "plain") or "igraph".
-    """
+    """Measurements of `dasktc bench cpu`; each list except `turns` has one entry per run."""
 
     scale: int
     runs: int
     vertices: int = 0
     edges: int = 0
+    """Size of the Kronecker graph after clean-up."""
     counts: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Triangles by graph, and who counted them first."""
     counted: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """CPU seconds of the count on the prepared graph, by counter."""
     processes: dict[str, list[ProcessRun]] = field(default_factory=lambda: defaultdict(list))
+    """By source, "generated" or "Parquet"."""
     clusters: dict[tuple[str, int], list[ClusterRun]] = field(default_factory=lambda: defaultdict(list))
+    """By source and number of workers."""
     turns: list[Turn] = field(default_factory=list)
+    """Counts on one worker and on two, of all runs."""
     ways: dict[str, list[Way]] = field(default_factory=lambda: defaultdict(list))
+    """Counts from files to the number, by way of running them, of all runs."""
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Paths of the compressed and of the plain file, by graph."""
     skipped: dict[str, str] = field(default_factory=dict)
+    """Why a file was not measured."""
     read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    """CPU seconds from file to count, by graph and by what was read (".gz", "plain") or "igraph"."""
 
     def check(self, graph: str, who: str, triangles: int) -> None:
         """Refuse a number of triangles that differs from the first one counted for that graph."""

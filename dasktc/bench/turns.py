@@ -15,21 +15,14 @@ __all__ = ["Turn", "in_turns", "take_turns"]
 
 
 class Turn(NamedTuple):
-    """Measurements of one turn: a count on one worker, then one on two.
-
-    Attributes
-    ----------
-    triangles : (int, int)
-        As counted by one worker, and by two.
-    one : float
-        CPU seconds of the counting tasks on one worker.
-    two : list of float
-        CPU seconds on each of the two, in any order; a single entry if one of them had no task.
-    """
+    """Measurements of one turn: a count on one worker, then one on two."""
 
     triangles: tuple[int, int]
+    """As counted by one worker, and by two."""
     one: float
+    """CPU seconds of the counting tasks on one worker."""
     two: list[float]
+    """CPU seconds on each of the two, in any order; a single entry if one of them had no task."""
 
 
 def in_turns(scale: int, turns: int) -> list[Turn]:

@@ -25,19 +25,13 @@ HALVES = "two processes, half"
 
 
 class Way(NamedTuple):
-    """Measurements of a count from files to the number, in one way of running it.
-
-    Attributes
-    ----------
-    triangles : int
-    wall, cpu : float
-        Wall seconds, and CPU seconds of this process and all workers; of two processes that count the whole graph
-        each, half of them.
-    """
+    """Measurements of a count from files to the number, in one way of running it."""
 
     triangles: int
     wall: float
     cpu: float
+    """Wall seconds, and CPU seconds of this process and all workers; of two processes that count the whole graph each,
+    half of them."""
 
 
 def in_ways(path: str, turns: int) -> dict[str, list[Way]]:

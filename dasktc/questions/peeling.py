@@ -41,22 +41,15 @@ ONE = Triple((0, 0), (0, 0), (0, 0))
 
 
 class Facts(NamedTuple):
-    """Sizes and totals of a truss decomposition, or of one truss.
-
-    Attributes
-    ----------
-    vertices, edges : int
-        Numbers of vertices and edges of the answer.
-    largest : int
-        The largest trussness, or support within the truss; 0 without edges.
-    total : int
-        The sum of these numbers over all edges.
-    """
+    """Sizes and totals of a truss decomposition, or of one truss."""
 
     vertices: int
     edges: int
+    """Numbers of vertices and edges of the answer."""
     largest: int
+    """The largest trussness, or support within the truss; 0 without edges."""
     total: int
+    """The sum of these numbers over all edges."""
 
 
 class _How(NamedTuple):

@@ -69,19 +69,13 @@ NUMBERS = ""
 
 
 class TaskArrays(NamedTuple):
-    """Columns of a task's vertices and edges.
-
-    Attributes
-    ----------
-    vertices : list of three arrays
-        Aligned with the rows of the index, its columns, and the columns of the table; a block may have one more row,
-        without edges.
-    edges : list of three arrays
-        Aligned with the columns of index, table and stream.
-    """
+    """Columns of a task's vertices and edges."""
 
     vertices: list[list[Array]]
+    """Aligned with the rows of the index, its columns, and the columns of the table; a block may have one more row,
+    without edges."""
     edges: list[list[Array]]
+    """Aligned with the columns of index, table and stream."""
 
 
 class Visitor(Protocol):
@@ -97,23 +91,15 @@ class Visitor(Protocol):
 
 @dataclass(frozen=True)
 class Survey:
-    """The visitor that calls a function with batches.
-
-    Attributes
-    ----------
-    function : callable (dict of str to array) -> object
-    fold : Fold
-    vertices, edges : tuple of str
-        Names of the columns; the first one may be NUMBERS.
-    size : int
-        Most triangles of a batch.
-    """
+    """The visitor that calls a function with batches."""
 
     function: Callable[[Batch], Any]
     fold: Fold[Any]
     vertices: tuple[str, ...]
     edges: tuple[str, ...]
+    """Names of the columns; the first one may be NUMBERS."""
     size: int
+    """Most triangles of a batch."""
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Any, int, int]:
         """Call the function with the triangles of a task."""

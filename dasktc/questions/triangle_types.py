@@ -65,17 +65,11 @@ EDGE_BYTES = 24
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The visitor that counts triangles by the labels of u, v and w; on a GPU by those of any order, a <= b <= c.
-
-    Attributes
-    ----------
-    labels : int
-    kernel : str
-        On a GPU, the kernel that counts.
-    """
+    """The visitor that counts triangles by the labels of u, v and w; on a GPU by those of any order, a <= b <= c."""
 
     labels: int
     kernel: str = ""
+    """On a GPU, the kernel that counts."""
     fold: ClassVar[Fold[Any]] = SUM
 
     def visit(self, task: BlockTask, arrays: TaskArrays) -> tuple[Array, int, int]:

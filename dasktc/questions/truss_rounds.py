@@ -40,22 +40,15 @@ def can_drop_edges(graph: CountingContext) -> bool:
 
 
 class Remainder(NamedTuple):
-    """What rounds left of a graph.
-
-    Attributes
-    ----------
-    graph : CountingContext
-        The k-truss and, where one worker can peel it, other edges.
-    supports : dict of (i, j) to handle of array of int32, or None
-        Of the k-truss; None: a worker is to find it.
-    vertices, triangles : int
-        Of the k-truss, where it was found.
-    """
+    """What rounds left of a graph."""
 
     graph: CountingContext
+    """The k-truss and, where one worker can peel it, other edges."""
     supports: ByPlace | None
+    """Of the k-truss; None: a worker is to find it."""
     vertices: int
     triangles: int
+    """Of the k-truss, where it was found."""
 
 
 def remainder_of_truss(graph: CountingContext, k: int, fits: Fits) -> Remainder:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "update"]
 
 Array = Any
+"""Of int64, unless said otherwise."""
 GraphLike = TypeVar("GraphLike")
 SHIFT = 31
 """Bits of the smaller id in the keys of this module: ids, including new ones, stay below 2^31."""
@@ -96,95 +97,61 @@ class Change(Generic[GraphLike]):
 
 
 class _Rows(NamedTuple):
-    """The rows of a batch.
-
-    Attributes
-    ----------
-    ids : array of int64, or Arrow array
-        The caller's ids that occur, ascending.
-    remove, add : array of int64, shape (2, any)
-        Positions of both ends among these.
-    """
+    """The rows of a batch."""
 
     ids: Any
+    """The caller's ids that occur, ascending: int64, or an Arrow array of text."""
     remove: Array
     add: Array
+    """Positions of both ends among these, shape (2, any)."""
 
 
 class _Batch(NamedTuple):
-    """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices after the last.
-
-    Attributes
-    ----------
-    add, remove : array of int64
-    ids, dense : array of int64
-        Vertices of the old graph that occur: their ids in the blocks, ascending, and the dense id of each.
-    new : ids of new vertices, ascending
-    places : array of int64
-        The dense id before which each of these is inserted.
-    repeated : int
-        Number of added rows that repeat another one.
-    """
+    """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices after the last."""
 
     add: Array
     remove: Array
     ids: Array
     dense: Array
+    """Vertices of the old graph that occur: their ids in the blocks, ascending, and the dense id of each."""
     new: Any
+    """Ids of new vertices, ascending."""
     places: Array
+    """The dense id before which each of these is inserted."""
     repeated: int
+    """Number of added rows that repeat another one."""
 
 
 class _Changed(NamedTuple):
-    """The changed edges.
-
-    Attributes
-    ----------
-    edges : array of int64
-        Ascending keys.
-    signs : array of int64
-        1 for an edge that is added, -1 for one that is removed; and a 0 after the last.
-    pivots, targets : array of int64
-        The end of each with fewer neighbours, and the other one.
-    neighbours : array of int64
-        Ascending keys `pivot, neighbour` in the old graph with the added edges.
-    """
+    """The changed edges."""
 
     edges: Array
+    """Ascending keys."""
     signs: Array
+    """1 for an edge that is added, -1 for one that is removed; and a 0 after the last."""
     pivots: Array
     targets: Array
+    """The end of each with fewer neighbours, and the other one."""
     neighbours: Array
+    """Ascending keys `pivot, neighbour` in the old graph with the added edges."""
 
 
 class _Holes(NamedTuple):
-    """The vertices that lose their last edge.
-
-    Attributes
-    ----------
-    head : int
-        Number of old vertices that keep an edge.
-    ids, dense : array of int64
-        Ids in the old blocks, ascending, and the dense id of each.
-    """
+    """The vertices that lose their last edge."""
 
     head: int
+    """Number of old vertices that keep an edge."""
     ids: Array
     dense: Array
+    """Ids in the old blocks, ascending, and the dense id of each."""
 
 
 class _Edit(NamedTuple):
-    """The changes of the blocks, and of the vertices.
-
-    Attributes
-    ----------
-    delete, insert : array of int64
-        Ascending keys over the ids of the old blocks, and of the new blocks.
-    vertices : VertexEdit
-    """
+    """The changes of the blocks, and of the vertices."""
 
     delete: Array
     insert: Array
+    """Ascending keys over the ids of the old blocks, and of the new blocks."""
     vertices: VertexEdit
 
 

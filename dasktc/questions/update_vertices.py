@@ -41,78 +41,52 @@ class Entries(NamedTuple):
 
 
 class VertexEdit(NamedTuple):
-    """The changes of the vertices; ids are those of the new blocks unless said otherwise.
-
-    Attributes
-    ----------
-    head : int
-        Vertices with smaller ids in the old blocks keep these, unless they leave.
-    out_degree, in_degree : Entries
-        Differences of degrees.
-    order : Entries
-        New dense ids of the vertices whose ids in the blocks are new.
-    removed : array
-        Old dense ids of the vertices that leave, ascending.
-    new : array of int64, or Arrow array
-        The caller's ids of new vertices, ascending.
-    places : array
-        The old dense id before which each of them is inserted.
-    """
+    """The changes of the vertices; ids are those of the new blocks unless said otherwise."""
 
     head: int
+    """Vertices with smaller ids in the old blocks keep these, unless they leave."""
     out_degree: Entries
     in_degree: Entries
+    """Differences of degrees."""
     order: Entries
+    """New dense ids of the vertices whose ids in the blocks are new."""
     removed: Array
+    """Old dense ids of the vertices that leave, ascending."""
     new: Any
+    """The caller's ids of new vertices, ascending: int64, or an Arrow array of text."""
     places: Array
+    """The old dense id before which each of them is inserted."""
 
 
 class Revision(NamedTuple):
-    """The vertices of the new graph.
-
-    Attributes
-    ----------
-    order, out_degree, in_degree : Sharded
-    names : handle of VertexMap, or Sharded
-    wedges, edges : int
-        Σ in(v)·out(v), and Σ out(v).
-    numbering : str
-        How the vertices are kept, for the plan.
-    """
+    """The vertices of the new graph."""
 
     order: Sharded
     out_degree: Sharded
     in_degree: Sharded
     names: Any
+    """Handle of a VertexMap, or Sharded."""
     wedges: int
     edges: int
+    """Σ in(v)·out(v), and Σ out(v)."""
     numbering: str
+    """How the vertices are kept, for the plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vertices:
-    """The vertices of a graph, in shards on the host.
-
-    Attributes
-    ----------
-    graph : CountingContext
-    executor : Executor
-        For work on the host.
-    ids : {"int", "text"}
-    names : Sharded
-        The caller's ids by dense id.
-    order, out_degree, in_degree : Sharded
-        By the ids of the blocks.
-    """
+    """The vertices of a graph, in shards on the host."""
 
     graph: CountingContext
     executor: Executor
+    """For work on the host."""
     ids: Ids
     names: Sharded
+    """The caller's ids by dense id."""
     order: Sharded
     out_degree: Sharded
     in_degree: Sharded
+    """By the ids of the blocks."""
 
     @classmethod
     def of(cls, graph: CountingContext) -> Vertices:

@@ -30,25 +30,17 @@ KEPT = 8
 
 @dataclass
 class Bench:
-    """A run of the papers' figures: backend, graphs, prepared blocks, and how counts are timed.
-
-    Attributes
-    ----------
-    backend : {"cpu", "cuda"}
-    cases : list of Case
-        The graphs of all figures that name none of their own.
-    sizes : Sizes
-        Of the graphs that figures make for themselves.
-    quick : bool
-    runs : int
-        Times that a count is timed; the median is shown.
-    """
+    """A run of the papers' figures: backend, graphs, prepared blocks, and how counts are timed."""
 
     backend: str
+    """"cpu" or "cuda"."""
     cases: list[Case]
+    """The graphs of all figures that name none of their own."""
     sizes: Sizes
+    """Of the graphs that figures make for themselves."""
     quick: bool = False
     runs: int = 1
+    """Times that a count is timed; the median is shown."""
     _blocks: dict[tuple[str, str], OrientedCSR] = field(default_factory=dict)
     _proxies: dict[tuple[str, int], tuple[Proxies, ...]] = field(default_factory=dict)
     _triangles: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -58,22 +58,15 @@ def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None
 
 
 class Occupancy(NamedTuple):
-    """Resources of a kernel's thread block, and how many threads of it a multiprocessor holds.
-
-    Attributes
-    ----------
-    registers : int
-        A thread.
-    shared : int
-        Bytes a block.
-    threads, most : int
-        That a multiprocessor holds at a time, and that it could hold.
-    """
+    """Resources of a kernel's thread block, and how many threads of it a multiprocessor holds."""
 
     registers: int
+    """A thread."""
     shared: int
+    """Bytes a block."""
     threads: int
     most: int
+    """That a multiprocessor holds at a time, and that it could hold."""
 
     def __str__(self) -> str:
         return f"{self.threads:,} of {self.most:,} threads a processor ({self.registers} registers, {self.shared:,} B)"

@@ -25,22 +25,15 @@ NOISE = 1.02
 
 @dataclass(frozen=True)
 class Published:
-    """The range of numbers that a paper gives, and how far ours may lie from it.
-
-    Attributes
-    ----------
-    least, most : float
-        A single number is both.
-    factor : float
-        Ours lie between `least / factor` and `most * factor`.
-    unit : str
-        Behind the numbers, such as " %".
-    """
+    """The range of numbers that a paper gives, and how far ours may lie from it."""
 
     least: float
     most: float
+    """A single number is both."""
     factor: float = 2.0
+    """Ours lie between `least / factor` and `most * factor`."""
     unit: str = ""
+    """Behind the numbers, such as " %"."""
 
     def holds(self, numbers: list[float]) -> bool:
         """Whether all numbers lie within the band."""
@@ -53,55 +46,37 @@ class Published:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a table says to a claim.
-
-    Attributes
-    ----------
-    here : str
-        In words, with figures.
-    direction : bool or None
-        Whether it goes the paper's way; None where the table cannot tell, as `here` says.
-    numbers : list of float
-        Ours, that are compared with those that are published.
-    exact : bool
-        Whether the figures are of what the paper measured, so that the figure's proxy does not stand for them.
-    """
+    """What a table says to a claim."""
 
     here: str
+    """In words, with figures."""
     direction: bool | None = None
+    """Whether it goes the paper's way; None where the table cannot tell, as `here` says."""
     numbers: list[float] = field(default_factory=list)
+    """Ours, that are compared with those that are published."""
     exact: bool = False
+    """Whether the figures are of what the paper measured, so that the figure's proxy does not stand for them."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A paper's claim beside what was found.
-
-    Attributes
-    ----------
-    paper, here : str
-        What the paper says, and what was found.
-    direction, magnitude : bool or None
-        Whether it goes the paper's way, and whether it is as large within a stated factor; None where it cannot be
-        told, or where the paper gives no number.
-    no : str
-        What would make it a no.
-    proxy : str
-        What was measured in place of what the paper measured; empty where it is the same.
-    definition : bool
-        Whether the direction follows from how things are defined, so that no measurement could say no.
-    name : str
-        Of the claim.
-    """
+    """A paper's claim beside what was found."""
 
     paper: str
     here: str
+    """What the paper says, and what was found."""
     direction: bool | None = None
     magnitude: bool | None = None
+    """Whether it goes the paper's way, and whether it is as large within a stated factor; None where it cannot be told,
+    or where the paper gives no number."""
     no: str = ""
+    """What would make it a no."""
     proxy: str = ""
+    """What was measured in place of what the paper measured; empty where it is the same."""
     definition: bool = False
+    """Whether the direction follows from how things are defined, so that no measurement could say no."""
     name: str = ""
+    """Of the claim."""
 
     @property
     def agrees(self) -> bool | None:
@@ -148,55 +123,35 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Plot:
-    """Data and axes of a plot.
-
-    Attributes
-    ----------
-    kind : {"lines", "bars", "stacked"}
-        Of the series over `x`: lines, bars next to each other, or bars on top of each other.
-    x : list of str
-        Places on the horizontal axis.
-    series : dict of str to list
-        A number a place; None where there is none.
-    across, up : str
-        What the axes are.
-    log : bool
-        Whether the vertical axis is logarithmic.
-    one : bool
-        Whether a line marks 1, that what others are compared with.
-    """
+    """Data and axes of a plot."""
 
     kind: Kind
+    """Of the series over `x`: lines, bars next to each other, or bars on top of each other."""
     x: list[str]
+    """Places on the horizontal axis."""
     series: dict[str, list[float | None]]
+    """A number a place; None where there is none."""
     across: str
     up: str
+    """What the axes are."""
     log: bool = False
+    """Whether the vertical axis is logarithmic."""
     one: bool = False
+    """Whether a line marks 1, that what others are compared with."""
 
 
 @dataclass
 class Figure(Section):
-    """A reproduced figure or table of a paper.
-
-    Attributes
-    ----------
-    name : str
-        As the command line has it.
-    graphs : list of str
-        What it was measured on.
-    proxy : str
-        What stands here for what the paper measured, such as a model of steps for time; empty where it is the same.
-    why : dict of str to str
-        What explains a finding, by the name of the claim; verdicts do not depend on it.
-    verdicts : list of Verdict
-    plot : Plot or None
-    """
+    """A reproduced figure or table of a paper."""
 
     name: str = ""
+    """As the command line has it."""
     graphs: list[str] = field(default_factory=list)
+    """What it was measured on."""
     proxy: str = ""
+    """What stands here for what the paper measured, such as a model of steps for time; empty where it is the same."""
     why: dict[str, str] = field(default_factory=dict)
+    """What explains a finding, by the name of the claim; verdicts do not depend on it."""
     verdicts: list[Verdict] = field(default_factory=list)
     plot: Plot | None = None
 
@@ -239,39 +194,26 @@ class Figure(Section):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of a figure, and how a table decides it.
-
-    Attributes
-    ----------
-    name : str
-        Tells the claims of a figure apart; two of one name are for the CPU and for a GPU.
-    paper : str
-        The paper's statement, with its figures.
-    find : callable (Figure) -> Finding
-        Reads the figure's rows, and nothing else.
-    no : str
-        What makes the direction a no.
-    published : Published, optional
-        The paper's numbers; without, there is no verdict of magnitude.
-    on : {"both", "cpu", "cuda"}
-        Whose tables `find` reads. A claim for "cuda" alone cannot be told on the CPU.
-    definition : bool
-        Whether the direction follows from definitions, so that nothing could make it a no.
-    exact : bool
-        Whether it reads what the paper has, such as edges, on any backend: no proxy stands for that.
-    proxy : str
-        What stands, on any backend, for a part of this claim, such as another system's method by our kernel.
-    """
+    """What a paper says of a figure, and how a table decides it."""
 
     name: str
+    """Tells the claims of a figure apart; two of one name are for the CPU and for a GPU."""
     paper: str
+    """The paper's statement, with its figures."""
     find: Callable[[Figure], Finding]
+    """Reads the figure's rows, and nothing else."""
     no: str = ""
+    """What makes the direction a no."""
     published: Published | None = None
+    """The paper's numbers; without, there is no verdict of magnitude."""
     on: Literal["both", "cpu", "cuda"] = "both"
+    """Whose tables `find` reads. A claim for "cuda" alone cannot be told on the CPU."""
     definition: bool = False
+    """Whether the direction follows from definitions, so that nothing could make it a no."""
     exact: bool = False
+    """Whether it reads what the paper has, such as edges, on any backend: no proxy stands for that."""
     proxy: str = ""
+    """What stands, on any backend, for a part of this claim, such as another system's method by our kernel."""
 
     def decide(self, figure: Figure) -> Verdict:
         """Compare a figure's table with the paper."""
@@ -291,18 +233,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Study:
-    """A figure or table of a paper that can be measured again.
-
-    Attributes
-    ----------
-    measure : callable (Bench) -> Figure
-        Makes the table and the plot.
-    claims : tuple of Claim
-        What the paper says of it.
-    """
+    """A figure or table of a paper that can be measured again."""
 
     measure: Callable[[Bench], Figure]
+    """Makes the table and the plot."""
     claims: tuple[Claim, ...]
+    """What the paper says of it."""
 
     def examine(self, bench: Bench) -> Figure:
         """Measure, and compare with the paper."""

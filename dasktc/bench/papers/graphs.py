@@ -27,33 +27,23 @@ QUICK_REAL = 1
 
 
 class Sizes(NamedTuple):
-    """Sizes of the generated graphs.
-
-    Attributes
-    ----------
-    scale, wide, vertices, side : int
-        Of the Kronecker graph; log2 of RM's vertices; RA's vertices; 3D's side.
-    rates : (int, int)
-        First and last scale of H-INDEX's table IV.
-    stars : int
-        Star products of its table V, the smallest first.
-    streamed : (int, int)
-        Scale and log2 of RM's vertices where blocks come from disk.
-    hosted : (int, int)
-        The same where the host's cores prepare or count: a merge of Kronecker 22 takes one core minutes.
-    tasks : tuple of (int, int)
-        n and m of TRUST's table 6.
-    """
+    """Sizes of the generated graphs."""
 
     scale: int
     wide: int
     vertices: int
     side: int
+    """Of the Kronecker graph; log2 of RM's vertices; RA's vertices; 3D's side."""
     rates: tuple[int, int]
+    """First and last scale of H-INDEX's table IV."""
     stars: int
+    """Star products of its table V, the smallest first."""
     streamed: tuple[int, int]
+    """Scale and log2 of RM's vertices where blocks come from disk."""
     hosted: tuple[int, int]
+    """The same where the host's cores prepare or count: a merge of Kronecker 22 takes one core minutes."""
     tasks: tuple[tuple[int, int], ...] = ((2, 1), (4, 1), (4, 2), (8, 1), (8, 2))
+    """n and m of TRUST's table 6."""
 
 
 SIZES = {
@@ -67,19 +57,12 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of the figures.
-
-    Attributes
-    ----------
-    name : str
-    source : callable () -> Source
-    triangles : int or None
-        Where they are known.
-    """
+    """A graph of the figures."""
 
     name: str
     source: Callable[[], Source]
     triangles: int | None = None
+    """Where they are known."""
 
 
 def kronecker_case(scale: int) -> Case:

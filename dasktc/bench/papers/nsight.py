@@ -30,19 +30,13 @@ SECONDS = 120
 
 
 class Counters(NamedTuple):
-    """Counters of the kernels of one count by `trust`.
-
-    Attributes
-    ----------
-    loads : float
-        Instructions of warps that load from shared memory.
-    hits, misses : float
-        Sectors that were and were not in the L2 cache.
-    """
+    """Counters of the kernels of one count by `trust`."""
 
     loads: float
+    """Instructions of warps that load from shared memory."""
     hits: float
     misses: float
+    """Sectors that were and were not in the L2 cache."""
 
     @property
     def hit_rate(self) -> float:

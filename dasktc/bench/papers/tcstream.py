@@ -70,19 +70,12 @@ def _cases(sizes: tuple[int, int]) -> tuple[Case, Case]:
 
 
 class Pass(NamedTuple):
-    """A count whose blocks come from files: wall seconds of each step, in all, and bytes that were read.
-
-    Attributes
-    ----------
-    load, copy, kernels : float
-        Reading files, copying to the device (with CUDA reading is part of it), and the kernels.
-    elapsed : float
-    nbytes : int
-    """
+    """A count whose blocks come from files: wall seconds of each step, in all, and bytes that were read."""
 
     load: float
     copy: float
     kernels: float
+    """Reading files, copying to the device (with CUDA reading is part of it), and the kernels."""
     elapsed: float
     nbytes: int
 

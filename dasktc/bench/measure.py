@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from dasktc.io.source import Source
 
-__all__ = ["StageMeter", "columns_of", "forget_peak", "in_fresh_process", "peak_bytes", "resident_bytes"]
+__all__ = [
+    "StageClock", "StageMeter", "columns_of", "forget_peak", "in_fresh_process", "peak_bytes", "resident_bytes",
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,6 +72,21 @@ def forget_peak() -> None:
     if sys.platform == "linux":
         with open("/proc/self/clear_refs", "w") as refs:
             refs.write("5")
+
+
+class StageClock:
+    """A `progress` callback that adds up the seconds of each stage, by a clock."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.seconds: dict[str, float] = {}
+        self._clock, self._stage, self._began = clock, "", 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Give the time since the last event to its stage."""
+        now = self._clock()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
+        self._stage, self._began = stage, now
 
 
 @dataclass

@@ -133,17 +133,19 @@ def schedule(block: OrientedCSR) -> tuple[float, list[float]]:
         A whole graph in degree order.
     """
     work = search_work(block)
-    bins = np.ceil(np.log2(np.maximum(work, 1))).astype("int64")
-    order = np.argsort(bins, kind="stable")
-    work, bins = work[order], bins[order]
-    steps = [_warps(work[bins == k], max(1, (1 << k) // SUB)) for k in np.unique(bins).tolist()]
-    grown = _length(np.concatenate(steps)) if steps else 0.0
-    return grown, [_length(_warps(work, threads)) for threads in STATIC]
+    in_order = work[np.argsort(_bins(work), kind="stable")]
+    grown = _length(_in_bins(work, np.ones_like(work), work))
+    return grown, [_length(_warps(in_order, threads)) for threads in STATIC]
 
 
-def _warps(work: Any, threads: int) -> Any:
-    """Count the steps of each warp."""
-    steps = -(-work // threads)
+def _bins(work: Any) -> Any:
+    """Return the bin of each edge, LRB's logarithm of its work."""
+    return np.ceil(np.log2(np.maximum(work, 1))).astype("int64")
+
+
+def _warps(work: Any, threads: int, reads: Any = 1) -> Any:
+    """Count the steps of each warp: each edge's work is shared by its threads, and each unit takes some reads."""
+    steps = -(-work // threads) * reads
     if threads >= WARP:
         return np.repeat(steps, threads // WARP)
     together = WARP // threads
@@ -282,19 +284,14 @@ def estimated(block: OrientedCSR) -> tuple[float, float]:
 
 
 def _in_bins(shorter: Any, reads: Any, work: Any) -> Any:
-    """Steps of each warp, edges in the order of their bins, threads an edge by the bin (equation 3)."""
-    bins = np.ceil(np.log2(np.maximum(work, 1))).astype("int64")
-    steps = []
+    """Steps of each warp, edges in the order of their bins, threads an edge by the bin (equation 3).
+
+    A lane's searches, each of some reads, come one after another.
+    """
+    bins, steps = _bins(work), [np.zeros(0, "int64")]
     for k in np.unique(bins).tolist():
-        threads = max(1, (1 << k) // SUB)
-        lanes = -(-shorter[bins == k] // threads) * reads[bins == k]  # a lane's searches, one after another
-        if threads >= WARP:
-            steps.append(np.repeat(lanes, threads // WARP))
-            continue
-        together = WARP // threads
-        padded = np.concatenate([lanes, np.zeros(-len(lanes) % together, lanes.dtype)])
-        steps.append(padded.reshape(-1, together).max(axis=1))
-    return np.concatenate(steps) if steps else np.zeros(0, "int64")
+        steps.append(_warps(shorter[bins == k], max(1, (1 << k) // SUB), reads[bins == k]))
+    return np.concatenate(steps)
 
 
 def _alone_is_better(figure: Figure) -> Finding:

@@ -68,13 +68,13 @@ def _cases(bench: Bench) -> list[Case]:
 
 
 def _large(figure: Figure) -> Finding:
-    rows = {row["graph"]: row for row in figure.records() if row["edges"] >= LARGE or row["graph"].startswith("Kron")}
-    times = {name: [row[f"times with {count}"] for count in GPUS] for name, row in rows.items()}
-    grown = {name: gains for name, gains in times.items() if None not in gains}
-    text = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in grown.items())
+    edges = figure.by("graph", "edges")
+    grown = {
+        name: gains for name, gains in _times(figure).items() if edges[name] >= LARGE or name.startswith("Kronecker")
+    }
     rises = [all(b > a for a, b in pairwise([1.0, *gains])) for gains in grown.values()]
     numbers = [gains[-1] for name, gains in grown.items() if name.startswith("Kronecker")]
-    return Finding(f"times the rate of one with 16, 32, 64: {text or 'none'}", all(rises) if rises else None, numbers)
+    return Finding(_told(grown), all(rises) if rises else None, numbers)
 
 
 def _small(figure: Figure) -> Finding:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dasktc.api.count import build
 from dasktc.backends.csr import on_host
+from dasktc.bench.measure import StageClock
 from dasktc.bench.papers.bench import NEEDS_GPU, ONE_THREAD, Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import EVEN, Case
@@ -117,21 +118,6 @@ EDGES_REMOVED = _removal("edges", Published(5, 36, 1.25, " %"))
 # table 6
 
 
-class _Clock:
-    """A `progress` callback that notes the seconds of each stage: of this process, or on the wall with a GPU."""
-
-    def __init__(self, cuda: bool) -> None:
-        self._now = time.perf_counter if cuda else time.process_time
-        self.seconds: dict[str, float] = {}
-        self._stage, self._began = "", 0.0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = self._now()
-        if self._stage:
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
-        self._stage, self._began = stage, now
-
-
 def assignments(bench: Bench) -> Figure:
     """Table 6: LSTC with vertices dealt out at random, in contiguous ranges, and by METIS."""
     clock = "wall seconds" if bench.cuda else "CPU seconds"
@@ -150,10 +136,10 @@ def assignments(bench: Bench) -> Figure:
             if assignment == "metis" and (missing := _no_metis(bench, case)):
                 figure.notes.append(f"{case.name}, metis: {missing}")
                 continue
-            partition, kernel = _dealt(bench, case, assignment)
-            figure.rows.append([case.name, assignment, partition, kernel, partition + kernel])
-        partition, kernel = _whole(bench, case)
-        figure.rows.append([case.name, UNDIVIDED, partition, kernel, partition + kernel])
+            options = Options("lstc", "proxy", DEALT, 1, assign=assignment, backend=bench.backend)
+            figure.rows.append([case.name, assignment, *_partitioned(bench, case, options, f"parts by {assignment}")])
+        options = Options("tcstream", "whole", splits=1, backend=bench.backend)
+        figure.rows.append([case.name, UNDIVIDED, *_partitioned(bench, case, options, "undivided")])
     rows: dict[tuple[Any, Any], list[Any]] = {(row[0], row[1]): row[2:] for row in figure.rows}
     names = list(dict.fromkeys(str(row[0]) for row in figure.rows))
     series: dict[str, Any] = {
@@ -173,29 +159,16 @@ def _no_metis(bench: Bench, case: Case) -> str:
     return f"left out, it takes minutes for {edges:,} edges" if edges > METIS_EDGES else ""
 
 
-def _dealt(bench: Bench, case: Case, assignment: str) -> tuple[float, float]:
-    """Measure the seconds of partitioning and of the kernel."""
-    return _partitioned(
-        bench,
-        case,
-        Options("lstc", "proxy", DEALT, 1, assign=assignment, backend=bench.backend),
-        f"parts by {assignment}",
-    )
-
-
-def _whole(bench: Bench, case: Case) -> tuple[float, float]:
-    """Measure the same of TriCore's method, on the whole graph."""
-    return _partitioned(bench, case, Options("tcstream", "whole", splits=1, backend=bench.backend), "undivided")
-
-
-def _partitioned(bench: Bench, case: Case, options: Options, label: str) -> tuple[float, float]:
-    clock = _Clock(bench.cuda)
+def _partitioned(bench: Bench, case: Case, options: Options, label: str) -> tuple[float, float, float]:
+    """Measure the seconds of partitioning, of the kernel, and of both."""
+    clock = StageClock(time.perf_counter if bench.cuda else time.process_time)
     graph = build(LocalExecutor(), case.source(), options, clock)
     clock("count", 0, 1)
     result = graph.triangle_count()
     bench.check(case, f"{options.kernel}, {label}", result.triangles)
     partition = clock.seconds["plan"] + clock.seconds["blocks"]
-    return partition, sum(record.count.seconds for record in result._records)
+    kernel = sum(record.count.seconds for record in result._records)
+    return partition, kernel, partition + kernel
 
 
 def _ways(figure: Figure, first: str, second: str, column: str) -> list[tuple[float, float]]:

@@ -18,6 +18,7 @@ from dasktc.api.count import build
 from dasktc.api.graph import Graph
 from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
+from dasktc.bench.measure import StageClock
 from dasktc.bench.papers.bench import ONE_THREAD, Bench
 from dasktc.bench.papers.figure import NOISE, Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
@@ -168,25 +169,11 @@ def _systems(bench: Bench, cases: list[Case], table: int) -> Figure:
     return figure
 
 
-class _StageClock:
-    """A `progress` callback that notes the wall seconds of each stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._stage, self._began = "", 0.0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.perf_counter()
-        if self._stage:
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
-        self._stage, self._began = stage, now
-
-
 def _reordering(bench: Bench, case: Case) -> float:
     """Wall seconds that the collective order takes more than order degree."""
     times = []
     for order in ("collective", "degree"):
-        clock = _StageClock()
+        clock = StageClock(time.perf_counter)
         build(LocalExecutor(), case.source(), Options("trust", "whole", reorder=order, backend=bench.backend), clock)
         times.append(clock.seconds["reorder"])
     return max(0.0, times[0] - times[1])

@@ -164,10 +164,6 @@ SUM = Fold(lambda: None, _plus, _combined)
 """Fold that adds up results; None where there was none."""
 
 
-def _no_nodes() -> Nodes:
-    return {}
-
-
 def _merged_nodes(parts: list[Nodes]) -> Nodes:
     """Put nodes together, and add up siblings; a node is the same sum whatever came first."""
     nodes: Nodes = {}
@@ -179,10 +175,6 @@ def _merged_nodes(parts: list[Nodes]) -> Nodes:
     return nodes
 
 
-def _with_nodes(nodes: Nodes, more: Nodes) -> Nodes:
-    return _merged_nodes([nodes, more])
-
-
 def added_in_order(nodes: Nodes) -> Array:
     """Add up the nodes that have no sibling, at least one, in the order of their numbers."""
     first, *others = sorted(nodes, key=lambda node: node[1] << node[0])
@@ -192,5 +184,5 @@ def added_in_order(nodes: Nodes) -> Array:
     return total
 
 
-IN_ORDER = Fold(_no_nodes, _with_nodes, _merged_nodes)
+IN_ORDER = Fold(dict, lambda nodes, more: _merged_nodes([nodes, more]), _merged_nodes)
 """Fold that adds up arrays {(0, k): array}, with k = 0, 1, ..., in an order that depends on their number alone."""

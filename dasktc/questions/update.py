@@ -303,7 +303,7 @@ def _numbered(rows: _Rows, dense_parts: list[Array], block_ids: list[list[Array]
     add = get_backend("cpu").distinct(keys)
     positions = known_ids.argsort()
     old_ids, old_dense = known_ids.take(positions), dense[is_known].take(positions)
-    new_ids = _select(rows.ids, is_new, ids)
+    new_ids = rows.ids[is_new] if ids == "int" else rows.ids.filter(is_new)
     return _Batch(add, remove, old_ids, old_dense, new_ids, ~dense[is_new], len(keys) - len(add))
 
 
@@ -313,7 +313,10 @@ def _key(a: Array, b: Array) -> Array:
 
 def _without(keys: Array, others: Array) -> Array:
     """The keys that are not among ascending others."""
-    return keys[~_contains(others, keys)]
+    if not len(others):
+        return keys
+    places = np.minimum(others.searchsorted(keys), len(others) - 1)
+    return keys[others.take(places) != keys]
 
 
 def _ends(frames: list[Any], ids: Ids) -> list[Any]:
@@ -332,10 +335,6 @@ def _ends(frames: list[Any], ids: Ids) -> list[Any]:
         for part in columns
     )
     return [array.combine_chunks() for array in end_columns]
-
-
-def _select(values: Any, mask: Array, ids: Ids) -> Any:
-    return values[mask] if ids == "int" else values.filter(mask)
 
 
 def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
@@ -557,11 +556,6 @@ def _expand(first: Array, sizes: Array) -> Array:
     offsets = np.cumsum(sizes) - sizes
     positions: Array = np.repeat(first - offsets, sizes) + np.arange(int(sizes.sum()))
     return positions
-
-
-def _contains(sorted_values: Array, values: Array) -> Array:
-    places = np.minimum(sorted_values.searchsorted(values), max(0, len(sorted_values) - 1))
-    return sorted_values.take(places) == values if len(sorted_values) else np.zeros(len(values), bool)
 
 
 # the new graph

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dasktc.bench.report import CPU, EXACT, Section
-from dasktc.bench.scaled import Priced, Real, Recipe
+from dasktc.bench.scaled import Priced, Real
 from dasktc.bench.simulate import Simulation, simulate
+from dasktc.io.source import Source
 from dasktc.options import Method, format_size
 
 __all__ = ["Curve", "Point", "figure_15", "notes", "published_network", "table_6"]
@@ -34,7 +35,7 @@ class Point:
 class Curve:
     """The curve of a graph over numbers of workers."""
 
-    recipe: Recipe
+    source: Source
     points: list[Point] = field(default_factory=list)
     """Points by number of workers."""
     partitioned: list[Point] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Curve:
 def figure_15(curve: Curve) -> Section:
     """The speed-up over one worker: TRUST, fig. 15."""
     table = Section(
-        f"{curve.recipe}: {curve.points[0].priced.edges:,} edges, {curve.points[0].priced.triangles:,} triangles; "
+        f"{curve.source.name}: {curve.points[0].priced.edges:,} edges, {curve.points[0].priced.triangles:,} triangles; "
         "simulated workers, and real ones",
         {
             "workers": "d",
@@ -107,7 +108,7 @@ def table_6(curve: Curve) -> Section:
     smaller, larger = curve.partitioned[-2:]
     real = {run.workers: run for run in curve.partitioned_real}
     table = Section(
-        f"{curve.recipe} in n² blocks, simulated workers and real ones (TRUST, table 6)",
+        f"{curve.source.name} in n² blocks, simulated workers and real ones (TRUST, table 6)",
         {
             "workers": "d", "n": "d", "m": "d", "kernel s": ".5f", "time imbalance": ".3f", "space imbalance": ".3f",
             "real kernel s": ".5f", "real imbalance": ".3f", "real count s": ".4f",

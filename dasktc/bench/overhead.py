@@ -14,9 +14,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dasktc.bench.report import CPU, EXACT, Section
-from dasktc.bench.scaled import Recipe
 from dasktc.errors import CountError
 from dasktc.executors.place import Place
+from dasktc.io.generators.synthetic import kronecker
+from dasktc.io.source import Source
 from dasktc.options import Options
 
 __all__ = ["Overhead", "measure", "section"]
@@ -69,23 +70,23 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     from dasktc.api.count import build
     from dasktc.executors.connect import connect
 
-    recipe = Recipe("kronecker", (_scale(workers, quick),))
+    source = kronecker(_scale(workers, quick))
     with connect(Place(workers=workers)) as tasks:
         options = Options(backend="cpu", kernel=KERNEL, partition="hash2d", splits=1)
-        build(tasks, Recipe("kronecker", (8,)).source(), options).triangle_count()  # compiles
-        return [_measured(tasks, recipe, Options(**{**vars(options), "parts": parts})) for parts in PARTS]
+        build(tasks, kronecker(8), options).triangle_count()  # compiles
+        return [_measured(tasks, source, Options(**{**vars(options), "parts": parts})) for parts in PARTS]
 
 
 def _scale(workers: int, quick: bool) -> int:
     return (QUICK if quick else SCALE) + (workers - 1).bit_length()
 
 
-def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
+def _measured(tasks: Any, source: Source, options: Options) -> Overhead:
     from distributed import get_task_stream
 
     from dasktc.api.count import build
 
-    graph = build(tasks, recipe.source(), options)
+    graph = build(tasks, source, options)
     with get_task_stream(tasks.client) as stream:
         start = tasks.client.run_on_scheduler(_thread_seconds)
         result = graph.triangle_count()

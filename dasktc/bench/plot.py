@@ -103,7 +103,7 @@ def _curve(axes: Any, curve: Curve, color: str, quantity: str) -> None:
         for point in curve.points
     }
     real = {run.workers: getattr(run, quantity) for run in curve.real}
-    axes.plot(list(simulated), _over_one(simulated), color=color, marker=".", label=str(curve.recipe))
+    axes.plot(list(simulated), _over_one(simulated), color=color, marker=".", label=curve.source.name)
     axes.plot(list(real), _over_one(real), color=color, marker="o", markersize=11, linestyle="", fillstyle="none")
 
 

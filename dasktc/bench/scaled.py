@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,33 +20,10 @@ if TYPE_CHECKING:
     from dasktc.options import Options
     from dasktc.planning.plan import Plan
 
-__all__ = ["Priced", "Real", "Recipe", "price", "real_run"]
+__all__ = ["Priced", "Real", "price", "real_run"]
 
 PARTS, SPLITS = 4, 4
 """n and m for the nearly empty graph that measures the scheduler's time: 256 counting tasks."""
-
-
-class Recipe(NamedTuple):
-    """A generated graph, given by its generator's name and first arguments."""
-
-    name: str
-    arguments: tuple[Any, ...]
-
-    def source(self) -> Source:
-        """The graph as a source."""
-        from dasktc.io.generators import synthetic as generate
-
-        makers = {
-            "kronecker": generate.kronecker,
-            "random": generate.random_graph,
-            "grid3d": generate.grid3d,
-            "theory": generate.theory,
-        }
-        graph: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
-        return graph
-
-    def __str__(self) -> str:
-        return str(self.source().name)
 
 
 @dataclass(frozen=True)
@@ -92,12 +69,12 @@ class Real:
     space_imbalance: float | None = None
 
 
-def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> list[Priced]:
+def price(source: Source, options: Options, workers: list[int], runs: int) -> list[Priced]:
     """Count the tasks of plans for several numbers of workers, one after another in this process.
 
     Parameters
     ----------
-    recipe : Recipe
+    source : Source
     options : Options
     workers : list of int
     runs : int
@@ -106,7 +83,7 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
     from dasktc.api.count import build
     from dasktc.executors.local import LocalExecutor
 
-    graph = build(LocalExecutor(), recipe.source(), options)
+    graph = build(LocalExecutor(), source, options)
     backend = graph._context.options.chosen_backend
     _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads compiled code
     return [_price(graph, plan_for(graph.plan, number, options.splits, backend), runs) for number in workers]
@@ -175,12 +152,12 @@ def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
     return list(count_jobs(graph._context.executor, graph._context.blocks, part))
 
 
-def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> list[Real]:
+def real_run(source: Source, plans: list[Options], workers: int, runs: int) -> list[Real]:
     """Count on new worker processes by each plan, and measure the scheduler's time per task there.
 
     Parameters
     ----------
-    recipe : Recipe
+    source : Source
     plans : list of Options
     workers, runs : int
         Number of worker processes, and number of counts, of which the least times are taken.
@@ -192,7 +169,7 @@ def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> l
     counts = []
     with connect(Place(workers=workers), plans[0].chosen_backend) as tasks:
         for options in plans:
-            graph = build(tasks, recipe.source(), options)
+            graph = build(tasks, source, options)
             graph.triangle_count()  # a warm-up: compiles, and copies the blocks to the workers
             counts.append([graph.triangle_count() for _ in range(runs)])
             del graph
@@ -204,26 +181,16 @@ def _real(workers: int, results: list[TriangleCount], overhead: float, latency: 
     busy = [float(result.tasks.groupby("worker")["seconds"].sum().max()) for result in results]
     best = results[busy.index(min(busy))]
     wall, plan = min(result.seconds["count"] for result in results), best.plan
-    imbalances = best.stats.time_imbalance, plan.space_imbalance
-    return Real(
-        workers,
-        best.triangles,
-        min(busy),
-        imbalances[0],
-        wall,
-        overhead,
-        latency,
-        plan.parts,
-        plan.splits,
-        imbalances[1],
-    )
+    shape = plan.parts, plan.splits, plan.space_imbalance
+    return Real(workers, best.triangles, min(busy), best.stats.time_imbalance, wall, overhead, latency, *shape)
 
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
     """Dask's overhead for a nearly empty graph: wall seconds per task, and before and after all tasks."""
     from dasktc.api.count import build
+    from dasktc.io.generators.synthetic import kronecker
 
-    small = Recipe("kronecker", (4,)).source()
+    small = kronecker(4)
     empty = build(tasks, small, replace(options, partition="hash2d", parts=PARTS, splits=SPLITS))
     single = build(tasks, small, replace(options, partition="whole", splits=1))
     whole, first = (min(graph.triangle_count().seconds["count"] for _ in range(4)) for graph in (empty, single))

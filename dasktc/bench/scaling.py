@@ -8,7 +8,7 @@ cores or GPUs, count too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.overhead import measure, section
 from dasktc.bench.report import Report, Say, Section, check_runs, command, quiet, surroundings
-from dasktc.bench.scaled import Recipe, price, real_run
+from dasktc.bench.scaled import price, real_run
 from dasktc.errors import CountError, InputError
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
+from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 
 __all__ = ["run"]
@@ -104,7 +106,7 @@ def run(
     settings: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
     sizes, count = QUICK if quick else settings, Options(**options)
     plot.check(plots)
-    recipes = list(_recipes(graphs, sizes))
+    sources = list(_sources(graphs, sizes))
     steps, real = _steps(sizes["most"]), _real_workers(workers, count)
     check_runs(sizes["runs"])
     rate = float(bytes_of(rate_network, "rate_network") or RATE_NETWORK)
@@ -112,11 +114,11 @@ def run(
     changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
     places = {"graphs": graphs, "workers": workers, "rate_network": rate_network}
     report, curves = Report(command("scaling", **size, **places, **changed), surroundings()), list[Curve]()
-    for recipe in recipes:
-        curves.append(Curve(recipe))
+    for source in sources:
+        curves.append(Curve(source))
         for table in _tables(curves[-1], count, steps, real, sizes["runs"], rate, say):
             report.sections.append(table)
-            if len(curves) == len(recipes) and curves[-1].partitioned:  # the last table
+            if len(curves) == len(sources) and curves[-1].partitioned:  # the last table
                 table.notes += notes(curves, rate)
             say(table)
     for out in plots:
@@ -132,21 +134,21 @@ def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
     return Report(line, surroundings(), [section(overheads, quick)])
 
 
-def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
+def _sources(graphs: str, sizes: dict[str, Any]) -> Iterator[Source]:
     try:
         stars = tuple(int(leaves) for leaves in sizes["stars"].split(","))
     except ValueError:
         raise InputError(f"--stars {sizes['stars']!r} is no list of whole numbers: give them as in 25,81") from None
-    arguments = {
-        "kronecker": (sizes["scale"],),
-        "random": (sizes["vertices"], sizes["edges"]),
-        "grid3d": (sizes["side"],),
-        "theory": (stars,),
+    makers: dict[str, Callable[[], Source]] = {
+        "kronecker": lambda: kronecker(sizes["scale"]),
+        "random": lambda: random_graph(sizes["vertices"], sizes["edges"]),
+        "grid3d": lambda: grid3d(sizes["side"]),
+        "theory": lambda: theory(stars),
     }
     for name in graphs.split(","):
-        if name not in arguments:
-            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(arguments)}, with commas between them")
-        yield Recipe(name, arguments[name])
+        if name not in makers:
+            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(makers)}, with commas between them")
+        yield makers[name]()
 
 
 def _steps(most: int) -> list[int]:
@@ -184,22 +186,22 @@ def _tables(
     curve: Curve, options: Options, steps: list[int], real: list[int], runs: int, rate: float, say: Say
 ) -> Iterator[Section]:
     """Measure a curve, and yield each of its tables when it is measured."""
-    recipe = curve.recipe
+    source = curve.source
     parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
     divided = replace(options, partition="hash2d", parts=parts)
     for number in real:
-        say(f"{recipe}: {number} real workers")
-        whole, in_parts = in_fresh_process(real_run, recipe, [options, divided], number, runs)
+        say(f"{source.name}: {number} real workers")
+        whole, in_parts = in_fresh_process(real_run, source, [options, divided], number, runs)
         curve.real.append(whole)
         curve.partitioned_real.append(in_parts)
-    say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
-    plans = in_fresh_process(price, recipe, options, steps, runs)
+    say(f"{source.name}: tasks for {steps[0]} to {steps[-1]} simulated workers")
+    plans = in_fresh_process(price, source, options, steps, runs)
     curve.points = [curve.point(step, rate) for step in plans]
     _compare(curve)
     yield figure_15(curve)
-    say(f"{recipe}: tasks of {parts} parts")
+    say(f"{source.name}: tasks of {parts} parts")
     numbers = sorted({*steps[-2:], *real} & {*steps})
-    by_number = in_fresh_process(price, recipe, divided, numbers, runs)
+    by_number = in_fresh_process(price, source, divided, numbers, runs)
     curve.partitioned = [curve.point(step, rate) for step in by_number]
     _compare(curve)
     yield table_6(curve)
@@ -211,6 +213,6 @@ def _compare(curve: Curve) -> None:
     counts |= {run.triangles for run in [*curve.real, *curve.partitioned_real]}
     if len(counts) != 1:
         raise CountError(
-            f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "
-            "is wrong; report this with the output of `dasktc info`"
+            f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.source.name}: one of "
+            "them is wrong; report this with the output of `dasktc info`"
         )

@@ -15,19 +15,20 @@ from dasktc.api.count import build
 from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
-from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
+from dasktc.bench.scaled import Priced, Real, plan_for, price
 from dasktc.cli import main as command
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from tests.support.keywords import keywords
 from tests.support.processes import fork_workers
 from tests.support.tiers import some
 
-SMALL = Recipe("kronecker", (9,))
+SMALL = kronecker(9)
 
 
 def priced(workers: int, each: float = 1.0, triangles: int = 7) -> Priced:
@@ -76,11 +77,11 @@ def test_time_between_tasks_is_that_of_a_thread() -> None:
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])
 def test_every_number_of_workers_has_the_plan_that_make_plan_chooses(asked: dict[str, Any]) -> None:
-    plan = dasktc.plan(SMALL.source(), memory="1GB", **keywords(**asked)).plan
+    plan = dasktc.plan(SMALL, memory="1GB", **keywords(**asked)).plan
     for workers in (1, 2, 7, 40):
         found = plan_for(plan, workers)
         assert found == replace(
-            dasktc.plan(SMALL.source(), memory="1GB", workers=workers, **keywords(**asked)).plan,
+            dasktc.plan(SMALL, memory="1GB", workers=workers, **keywords(**asked)).plan,
             bytes_per_task=plan.bytes_per_task,
             why=plan.why,
         )
@@ -89,7 +90,7 @@ def test_every_number_of_workers_has_the_plan_that_make_plan_chooses(asked: dict
 def test_every_task_is_counted_and_has_its_own_price() -> None:
     options = Options(partition="hash2d", parts=3)
     alone, many = price(SMALL, options, [1, 20], runs=2)
-    graph = build(LocalExecutor(), SMALL.source(), options)
+    graph = build(LocalExecutor(), SMALL, options)
     assert (len(alone.costs), alone.splits, len(many.costs), many.splits) == (27, 1, 81, 3)
     assert all(seconds >= 0 for seconds in many.costs)
     assert sum(many.costs) > 0
@@ -188,7 +189,7 @@ class _Measured:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys, self.out, self.printed = capsys, "", list[str]()
 
-    def __call__(self, function: Any, recipe: Recipe, options: Any, numbers: Any, runs: int) -> Any:
+    def __call__(self, function: Any, source: Any, options: Any, numbers: Any, runs: int) -> Any:
         self.printed.append(self.read())
         if function is scaling.price:
             return [priced(workers) for workers in numbers]

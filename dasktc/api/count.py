@@ -48,11 +48,11 @@ from dasktc.pipeline.attributes import edge_attributes, in_memory
 from dasktc.pipeline.planes import choose
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.pipeline.stages.columns import Repeats
-from dasktc.questions.edge_sample import colours_of_share, estimate_of_sample, refuse_file, write_vertices
+from dasktc.questions.edge_sample import colours_of_share, estimate_of_sample, write_vertices
 from dasktc.questions.estimate import TriangleEstimate, check_options
 from dasktc.reports.outputs import Outputs
 from dasktc.saved.opening import SavedGraph, open_blocks
-from dasktc.wording import option
+from dasktc.wording import advice, option
 
 if TYPE_CHECKING:
     from dasktc.executors.place import ClientLike
@@ -390,7 +390,10 @@ def estimate(
             answer = partial(_estimate_sample, colours.number, target, per_vertex, force, distribution_of(call))
             return within_free_memory(answer, call)[0]
     if per_vertex is not None:
-        raise refuse_file(per_vertex)
+        raise InputError(
+            f"{option('per_vertex', os.fspath(per_vertex))} is given without a share: wedges do not tell the triangles "
+            f"of vertices; pass {advice(share=0.1)} as well, or count all triangles"
+        )
     with prepare(
         source,
         client,

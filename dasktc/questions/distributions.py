@@ -44,20 +44,14 @@ STARTS = np.array(
 
 
 class Summary(NamedTuple):
-    """All vertices by degree, or all edges by support, in bins; and those with most triangles.
-
-    Attributes
-    ----------
-    bins : pandas.DataFrame
-        One row per non-empty bin. Of vertices: "degree" and "last", its first and last degree, "vertices", and the
-        means "triangles" and "clustering". Of edges: "support" and "last", and "edges".
-    most : pandas.DataFrame
-        Those with most triangles, ties by ascending id, without those that have none. Of vertices: "vertex", "degree",
-        "triangles", "clustering". Of edges: "src", "dst", "support".
-    """
+    """All vertices by degree, or all edges by support, in bins; and those with most triangles."""
 
     bins: pd.DataFrame
+    """One row per non-empty bin. Of vertices: "degree" and "last", its first and last degree, "vertices", and the means
+    "triangles" and "clustering". Of edges: "support" and "last", and "edges"."""
     most: pd.DataFrame
+    """Those with most triangles, ties by ascending id, without those that have none. Of vertices: "vertex", "degree",
+    "triangles", "clustering". Of edges: "src", "dst", "support"."""
 
 
 def degree_bins(graph: CountingContext) -> pd.DataFrame:

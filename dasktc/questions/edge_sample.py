@@ -68,9 +68,9 @@ from dasktc.pipeline.prepare import silent
 from dasktc.questions.estimate import TriangleEstimate, exact, hash_key, with_facts
 from dasktc.questions.measures import vertex_frames
 from dasktc.questions.motifs import total_of_products
-from dasktc.wording import advice, option, plural
+from dasktc.wording import advice, plural
 
-__all__ = ["Seen", "colours_of_share", "estimate_of_sample", "refuse_file", "score_upper", "write_vertices"]
+__all__ = ["Seen", "colours_of_share", "estimate_of_sample", "score_upper", "write_vertices"]
 
 Array = Any
 LEAST = 1e-4
@@ -78,19 +78,13 @@ LEAST = 1e-4
 
 
 class Seen(NamedTuple):
-    """What is known of a graph from a sample.
-
-    Attributes
-    ----------
-    value, pairs : int
-        Estimates of the triangles, and of the pairs of triangles that share an edge.
-    support : float
-        Upper bound of the triangles of an edge.
-    """
+    """What is known of a graph from a sample."""
 
     value: int
     pairs: int
+    """Estimates of the triangles, and of the pairs of triangles that share an edge."""
     support: float
+    """Upper bound of the triangles of an edge."""
 
     def interval(self, colours: int, z: float) -> tuple[float, float]:
         """Return the triangles that are within z standard deviations of the estimate, in a sample by `colours`."""
@@ -122,14 +116,6 @@ def score_upper(value: float, unit: float, z: float) -> float:
 def colours_of_share(share: float, seed: int) -> Colours:
     """Return the colours whose sample is closest to a share of the edges, 1e-4 to 1 (else InputError)."""
     return Colours(round(1 / real_number("share", share, LEAST, 1, what="share")), hash_key(seed, 0))
-
-
-def refuse_file(per_vertex: str | os.PathLike[str]) -> InputError:
-    """Return the error of a file of vertices without a sample of edges."""
-    return InputError(
-        f"{option('per_vertex', os.fspath(per_vertex))} is given without a share: wedges do not tell the triangles of "
-        f"vertices; pass {advice(share=0.1)} as well, or count all triangles"
-    )
 
 
 def estimate_of_sample(graph: CountingContext, colours: int, target: dict[str, Any], start: float) -> TriangleEstimate:

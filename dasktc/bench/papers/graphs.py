@@ -101,11 +101,7 @@ def real(folder: str | None, quick: bool) -> list[Case]:
     if folder is None:
         return []
     files = [(name, Path(folder, file)) for name, file in REAL.items() if Path(folder, file).is_file()]
-    return [_from_file(name, path) for name, path in (files[:QUICK_REAL] if quick else files)]
-
-
-def _from_file(name: str, path: Path) -> Case:
-    return Case(name, partial(_of_file, str(path)))
+    return [Case(name, partial(_of_file, str(path))) for name, path in (files[:QUICK_REAL] if quick else files)]
 
 
 def _of_file(path: str) -> Source:

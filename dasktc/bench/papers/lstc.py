@@ -243,7 +243,8 @@ def tile_width(bench: Bench) -> Figure:
     if bench.cuda:
         figure.why["beyond 128"] = f"{_wider(values, searched)}; {_held()}"
     else:
-        figure.why["beyond 128"] = f"beyond 128 searches fall by {_saved(values):.1f} % at most"
+        most = max(1 - min(v) / v[1] for v in values.values() if v[1])
+        figure.why["beyond 128"] = f"beyond 128 searches fall by {100 * most:.1f} % at most"
     return figure
 
 
@@ -285,11 +286,6 @@ def _held() -> str:
 
     residency = {w: occupancy("lstc", "lstc_rows", {"TILE": w, "THREADS": w}, w) for w in WIDTHS}
     return "; ".join(f"{width} wide: {blocks}" for width, blocks in residency.items())
-
-
-def _saved(values: dict[str, list[Any]]) -> float:
-    shares: list[float] = [1 - min(v) / v[1] for v in values.values() if v[1]]
-    return 100 * max(shares)
 
 
 def _timed(bench: Bench, case: Case) -> list[float]:

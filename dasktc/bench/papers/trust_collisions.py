@@ -29,12 +29,9 @@ def max_collision(bench: Bench) -> Figure:
     )
     for case in bench.cases:
         figure.rows.append([case.name, *_longest(bench, case)])
-    figure.plot = Plot("bars", bench.names, _by_column(figure), "", "longest bucket", log=True)
+    series: dict[str, Any] = {name: [row[name] for row in figure.records()] for name in names}
+    figure.plot = Plot("bars", bench.names, series, "", "longest bucket", log=True)
     return figure
-
-
-def _by_column(figure: Figure) -> dict[str, Any]:
-    return {name: [row[k] for row in figure.rows] for k, name in enumerate(figure.columns) if k}
 
 
 def _lowered(figure: Figure) -> Finding:

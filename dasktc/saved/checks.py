@@ -29,8 +29,8 @@ from dasktc.saved.manifest import BlockRecord
 from dasktc.wording import plural
 
 __all__ = [
-    "BlockRead", "Totals", "block_and_totals", "checked_block", "checked_vectors", "open_block", "proxy_wedges",
-    "ranks", "refuse_against_ranks",
+    "BlockRead", "Totals", "checked_block", "checked_vectors", "open_block", "proxy_wedges", "ranks",
+    "refuse_against_ranks",
 ]  # fmt: skip
 
 Array = Any
@@ -79,16 +79,12 @@ class BlockRead:
 
 def open_block(read: BlockRead, backend: Backend) -> OrientedCSR:
     """Read and check a block. Runs on a worker."""
-    return block_and_totals(read, backend)[0]
+    block: OrientedCSR = checked_block(read, backend).value
+    return block
 
 
 def checked_block(read: BlockRead, backend: Backend) -> Measured:
     """Read and check a block; its sums are the facts about it. Runs on a worker."""
-    return Measured(*block_and_totals(read, backend))
-
-
-def block_and_totals(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, Totals]:
-    """Read and check a block; return it and its sums. Runs on a worker."""
     record, hasher, url = read.record, read.by, read.url
     stride, row_first, column_first, ordered, place = read.numbering
     offsets = read_array(read.folder, record.offsets, backend)
@@ -124,7 +120,7 @@ def block_and_totals(read: BlockRead, backend: Backend) -> tuple[OrientedCSR, To
         )
     if read.expected is not None and totals != read.expected[0]:
         raise damaged(read.expected[1], f"its degrees are not those of block {place}")
-    return block, totals
+    return Measured(block, totals)
 
 
 def _totals_of_members(block: OrientedCSR, members: Array, request: BlockRead, backend: Backend) -> Totals:

@@ -250,8 +250,5 @@ def _source(name: str, recipe: Recipe, parts: int | None, triangles: int | None 
         raise InputError(f"{name} has {edges} edges: the limit is {_MOST_EDGES}; choose a smaller graph")
     if parts is None:
         parts = max(1, -(-edges // EDGES_PER_PART))
-    parts = min(whole_number("parts", parts, 1), edges)
-    bounds = [edges * part // parts for part in range(parts + 1)] if parts else []
-    ranges = pairwise(bounds)
-    generated_parts = tuple(GeneratedPart(recipe, *ends) for ends in ranges)
-    return Source(name, generated_parts, triangles=triangles, size=SourceSize(edges))
+    shares = GeneratedPart(recipe, 0, edges).shares(min(whole_number("parts", parts, 1), edges)) if edges else ()
+    return Source(name, tuple(shares), triangles=triangles, size=SourceSize(edges))

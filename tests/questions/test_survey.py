@@ -370,6 +370,17 @@ def test_a_checkpoint_of_another_survey_is_refused(tmp_path):
         graph.temporal_triangles("time", checkpoint=tmp_path / "times")
 
 
+def test_a_census_of_other_directions_is_refused(tmp_path):
+    ends = SIGNED[["src", "dst"]]
+    turned = ends.assign(src=ends.dst, dst=ends.src).where(ends.index.to_series() % 2 == 0, ends)
+    graph, other = (dasktc.prepare(frame, directed=True, method=dasktc.Method(splits=2)) for frame in (ends, turned))
+    known = graph.triad_census()
+    assert graph.triad_census(checkpoint=tmp_path) == known != other.triad_census()
+    with pytest.raises(InputError, match=r"is of another question: columns \w+ there, columns \w+ here"):
+        other.triad_census(checkpoint=tmp_path)
+    assert graph.triad_census(checkpoint=tmp_path) == known
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -115,7 +115,7 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `distinct` and `orient`.
+    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `orient`.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -181,9 +181,6 @@ class Edges(Protocol):
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
-    def distinct(self, keys: Any, shift: int) -> Any:
-        """Drop repeats among ascending keys, which may be overwritten; on a device also loops."""
-
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
         """Add 1 to the count of both ends of each key; the high ends ascend."""
 
@@ -192,9 +189,6 @@ class Edges(Protocol):
 
     def oriented(self, keys: Any, rank: Any, shift: int) -> Any:
         """Keys over the ranks of the ends, the higher rank first."""
-
-    def lazy_oriented(self, keys: Any, rank: Any, shift: int) -> Any:
-        """Keys as those of `oriented`, which are perhaps computed only as they are read."""
 
     def orient(self, keys: Any, rank: Any, shift: int) -> Any:
         """Keys as those of `oriented`, perhaps in the memory of the given ones."""

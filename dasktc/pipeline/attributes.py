@@ -16,7 +16,6 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, starmap
-from dasktc.executors.measured import Measured
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
@@ -80,7 +79,7 @@ def edge_attributes(
     frames, loop_frames = read_rows(executor, prepared, source, attributes.read_arcs, is_weighted)
     loops = _largest_loop(executor, prepared, loop_frames, options) if is_weighted else -np.inf
     values = np.asarray if is_weighted else None
-    arcs, facts = over_blocks(executor, prepared, blocks, frames, values, _arcs_and_facts, options)
+    arcs, facts = over_blocks(executor, prepared, blocks, frames, values, attributes.arcs_of_block, options)
     clashes = [fact.clash for fact in facts if fact.clash is not None]
     if clashes:
         *ends, one, other = min(clashes, key=lambda clash: (max(clash[:2]), min(clash[:2])))
@@ -106,10 +105,6 @@ def edge_attributes(
         dict(zip(places, directions, strict=False)),
         neighbours,
     )
-
-
-def _arcs_and_facts(*args: Any) -> Measured:
-    return Measured(*attributes.arcs_of_block(*args))
 
 
 def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], options: AttributeOptions) -> float:

@@ -83,7 +83,7 @@ def edge_column(
         texts = executor.gather(executor.map(STAGE, distinct_texts, list(frames)))
         categories = categories_of(text for part_texts in texts for text in part_texts)
     values = partial(encoded, dtype=dtype, categories=categories)
-    function = partial(_values_and_rows, dtype=dtype, repeats=repeats, name=name)
+    function = partial(values_of_block, dtype=dtype, repeats=repeats, name=name)
     handles, block_facts = over_blocks(executor, prepared, blocks, frames, values, function)
     for ends in sorted(fact.clash for fact in block_facts if fact.clash is not None)[:1]:
         raise InputError(
@@ -126,7 +126,7 @@ def over_blocks(
     blocks: Blocks,
     frames: list[Any],
     values: Callable[[Any], Any] | None,
-    function: Callable[..., Measured],
+    function: Callable[..., tuple[Any, Any]],
     *args: Any,
 ) -> tuple[dict[Any, Any], list[Any]]:
     """Bring the rows of frames to the blocks that may hold their edges, and call a function for each block.
@@ -140,7 +140,7 @@ def over_blocks(
         As `read_rows` returns them; the list is emptied.
     values : callable (column) -> array, or None
         As for `candidates`.
-    function : callable (block, shares, shift, sources, *args) -> Measured
+    function : callable (block, shares, shift, sources, *args) -> (array, facts)
         Returns an array with an entry for each of the block's edges from a range of sources, and facts about it.
 
     Returns
@@ -190,10 +190,6 @@ def _ranges(executor: Executor, prepared: Prepared) -> list[int]:
     return plane.cut_evenly(STAGE, outward, Axis(outward.size, 1), ranges)[0]
 
 
-def _values_and_rows(*args: Any, **options: Any) -> Measured:
-    return Measured(*values_of_block(*args, **options))
-
-
 def _joined(arrays: list[Any], backend: Backend) -> Any:
     return backend.array.concatenate(arrays, axis=-1)
 
@@ -211,8 +207,8 @@ def names_of(executor: Executor, prepared: Prepared, ends: Iterable[int]) -> str
     return " and ".join(map(shown, names if labels is None else labels.of(names)))
 
 
-def _of_host(function: Callable[..., Measured], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:
+def _of_host(function: Callable[..., tuple[Any, Any]], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:
     """Call a function with a block on the host, and put the array that it returns where the block is."""
     offsets, columns, members = map(on_host, (block.offsets, block.columns, block.members))
-    result = function(replace(block, offsets=offsets, columns=columns, members=members), *args)
-    return Measured(backend.array.asarray(result.value), result.facts)
+    values, facts = function(replace(block, offsets=offsets, columns=columns, members=members), *args)
+    return Measured(backend.array.asarray(values), facts)

@@ -268,7 +268,7 @@ class CpuEdges:
         if rank is not None:
             table = rank if table is None else rank.take(table)
         if table is None:
-            return radix.canonical_keys(src, dst, of.low, shift).keys()
+            return radix.LazyKeys(src, dst, of.low, shift).keys()
         keys = np.empty(len(src), np.int64)
         _relabel(src, dst, of.low, table, shift, rank is not None, keys)
         return keys
@@ -276,7 +276,7 @@ class CpuEdges:
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
         """Edges of a range of ids that stand for their canonical keys, which are computed at each reading."""
         src, dst = _of_one_type(src, dst)
-        return radix.canonical_keys(src, dst, of.low, shift)
+        return radix.LazyKeys(src, dst, of.low, shift)
 
     def between(self, keys: radix.Keys, first: int, end: int) -> Array:
         """Select the keys with first <= key < end."""
@@ -299,18 +299,11 @@ class CpuEdges:
         _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
-    def distinct(self, keys: Array, shift: int) -> Array:
-        """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
-        size = radix.compact_distinct(keys)
-        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
-
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
-        return radix.oriented_keys(keys, rank, shift).keys()
-
-    def lazy_oriented(self, keys: Array, rank: Array, shift: int) -> radix.LazyKeys:
-        """Canonical keys that stand for those of `oriented`, which are computed at each reading."""
-        return radix.oriented_keys(keys, rank, shift)
+        result = np.empty(len(keys), np.int64)
+        radix.orient(keys, rank, shift, result)
+        return result
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Replace keys by those of `oriented`."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -30,8 +29,8 @@ from dasktc.backends.cpu.jit import ConstIds, ConstInt32s, ConstInt64s, Int32s, 
 from dasktc.backends.csr import Array
 
 __all__ = [
-    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "canonical_keys", "compact_distinct", "continue_rows", "dealt",
-    "merge", "orient", "oriented_keys", "select", "sort", "split",
+    "BATCH", "FEW", "Buckets", "Keys", "LazyKeys", "compact_distinct", "continue_rows", "dealt", "merge", "orient",
+    "select", "sort", "split",
 ]  # fmt: skip
 
 BUCKET, MOST_BITS = 13, 12
@@ -224,25 +223,28 @@ def continue_rows(
 
 @dataclass(frozen=True)
 class LazyKeys:
-    """Keys that are computed of edges at each reading, one chunk at a time, in cache.
+    """Canonical keys of edges, which are computed at each reading, one chunk at a time, in cache.
 
     Attributes
     ----------
-    columns : tuple of arrays, each of shape (edges,)
-    write : callable (*columns, array of int64)
-        Computes the keys of some edges, and writes them to the array.
+    src, dst : array
+        The edges' ends, of one type.
+    low, shift : int
+        Keys are over offsets from the smallest id, `low`.
     """
 
-    columns: tuple[Array, ...]
-    write: Callable[..., None]
+    src: Array
+    dst: Array
+    low: int
+    shift: int
 
     def __len__(self) -> int:
         """Number of edges."""
-        return len(self.columns[0])
+        return len(self.src)
 
     def __getitem__(self, rows: slice) -> LazyKeys:
         """A range of the edges."""
-        return replace(self, columns=tuple(column[rows] for column in self.columns))
+        return replace(self, src=self.src[rows], dst=self.dst[rows])
 
     def chunks(self) -> Iterator[Array]:
         """Yield the keys in chunks; each chunk overwrites the last one."""
@@ -250,32 +252,17 @@ class LazyKeys:
         for begin in range(0, len(self), CHUNK):
             part = self[begin : begin + CHUNK]
             keys = buffer[: len(part)]
-            part.write(*part.columns, keys)
+            part._write(keys)
             yield keys
 
     def keys(self) -> Array:
         """Copy the keys to an array of their own."""
         keys = np.empty(len(self), np.int64)
-        self.write(*self.columns, keys)
+        self._write(keys)
         return keys
 
-
-def canonical_keys(src: Array, dst: Array, low: int, shift: int) -> LazyKeys:
-    """Make lazy canonical keys of edges, over offsets from the smallest id, `low`; both columns are of one type."""
-    return LazyKeys((src, dst), partial(_write_canonical, low, shift))
-
-
-def _write_canonical(low: int, shift: int, src: Array, dst: Array, keys: Array) -> None:
-    _keys_of(*map(np.ascontiguousarray, (src, dst)), low, shift, keys)
-
-
-def oriented_keys(keys: Array, rank: Array, shift: int) -> LazyKeys:
-    """Make lazy keys over the ranks of the ends of canonical keys, the higher rank first."""
-    return LazyKeys((keys,), partial(_write_oriented, rank, shift))
-
-
-def _write_oriented(rank: Array, shift: int, canonical: Array, keys: Array) -> None:
-    orient(canonical, rank, shift, keys)
+    def _write(self, keys: Array) -> None:
+        _keys_of(*map(np.ascontiguousarray, (self.src, self.dst)), self.low, self.shift, keys)
 
 
 Keys = Array | LazyKeys

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,16 +32,6 @@ from dasktc.pipeline.stages.shards import integers
 __all__ = ["BlockIds", "block_ids"]
 
 
-class BlockIds(Protocol):
-    """The ids of the blocks of all vertices; frames are on the host."""
-
-    def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Call `function(frame, ends, *shared)` for each frame, and empty the list; `ends` has the ids of both ends."""
-
-    def names(self, ids: list[int]) -> list[Any]:
-        """Return the caller's ids of some vertices, ascending."""
-
-
 def block_ids(executor: Executor, stage: str, vertices: Any, order: Sharded, ids: Ids) -> BlockIds:
     """The ids of the blocks, from the map of the caller's ids, or these ids in shards, and the dense id of each."""
     if isinstance(vertices, Sharded):
@@ -60,12 +50,15 @@ class WholeIds:
     order: Any
 
     def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Call a function, as `BlockIds` says."""
+        """Call `function(frame, ends, *shared)` for each frame, and empty the list; `ends` has the ids of both ends.
+
+        Frames and ends are on the host.
+        """
         numbers = self.executor.submit(self.stage, inverse, self.order, CPU)
         return self.executor.map(self.stage, with_ends_of_map, frames, self.vertices, numbers, function, *shared)
 
     def names(self, ids: list[int]) -> list[Any]:
-        """Return the caller's ids, as `BlockIds` says."""
+        """Return the caller's ids of some vertices, ascending."""
         call = self.executor.submit(self.stage, _external_ids, self.vertices, self.order, ids)
         (names,) = self.executor.gather([call])
         return list(names)
@@ -86,7 +79,7 @@ class ShardedIds:
     ids: Ids
 
     def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Call a function, as `BlockIds` says."""
+        """Call a function, as `WholeIds` does."""
         executor, stage, order, starts = self.executor, self.stage, self.order, self.vertices.starts
         numbers = Sharded(order.starts, order.map(executor, stage, positions, executor.backend))
         places = permuted(executor, stage, numbers, order, starts)
@@ -105,9 +98,12 @@ class ShardedIds:
         return executor.map(stage, with_own_ends, zipped(frames, ends, entries), function, *shared)
 
     def names(self, ids: list[int]) -> list[Any]:
-        """Return the caller's ids, as `BlockIds` says."""
+        """Return the caller's ids, as `WholeIds` does."""
         executor, dense = self.executor, np.array(ids)
         for vector in (self.order, self.vertices):
             (pieces,) = gather_entries(executor, self.stage, vector, [np.sort(dense)])
             dense = np.concatenate([np.asarray(piece) for piece in executor.gather(pieces)])
         return list(dense.tolist())
+
+
+BlockIds: TypeAlias = WholeIds | ShardedIds

@@ -214,7 +214,7 @@ def without_loops(frame: Frame, backend: Backend) -> tuple[Frame, Counts]:
     if src.dtype.kind in "iu":
         ends, loops, low, high = backend.edges.proper(*arrays_of(frame))
         frame = frame if len(ends[0]) == rows else backend.wrap(*ends)
-        return frame, Counts(rows, loops, Span.of_frame(low, high, len(frame)))
+        return frame, Counts(rows, loops, Span(low, high, len(frame)) if low <= high else Span(0, -1, 0))
     mask = (src != dst).astype(bool)  # pandas 3.0 returns an Arrow array when it compares text
     edge_count = int(mask.sum())
     counts = Counts(rows, rows - edge_count)
@@ -227,11 +227,6 @@ class Span(NamedTuple):
     low: int
     high: int
     rows: int
-
-    @classmethod
-    def of_frame(cls, low: int, high: int, rows: int) -> Span:
-        """The span of one frame; any low > high is an empty span."""
-        return cls(low, high, rows) if low <= high else cls(0, -1, 0)
 
     @classmethod
     def measured(cls, frame: Frame) -> Span:

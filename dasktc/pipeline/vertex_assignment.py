@@ -15,7 +15,7 @@ from dasktc.io.files import open_source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes.base import Plane
 from dasktc.pipeline.planes.graph import Oriented
-from dasktc.pipeline.planes.vectors import Sharded, vectors_on_host
+from dasktc.pipeline.planes.vectors import Sharded, vectors_on_backend, vectors_on_host
 from dasktc.pipeline.stages.assign import METIS, hashed, metis, of_ids, ranges_of, read_shards, read_whole, reading_of
 from dasktc.planning.assignments import Membership
 from dasktc.planning.grid import Shape
@@ -118,6 +118,5 @@ def own_parts(
         host = executor
         result = host.submit("plan", read_whole, path, file, ids, vertices, graph.order.whole, parts)
     *shard_parts, number = (handle for (handle,) in host.transpose("plan", [result], len(starts)))
-    return Sharded(starts, executor.map("plan", executor.backend.array.asarray, shard_parts)), executor.gather(
-        [number]
-    )[0]
+    (vertex_parts,) = vectors_on_backend(executor, "plan", Sharded(starts, shard_parts))
+    return vertex_parts, executor.gather([number])[0]

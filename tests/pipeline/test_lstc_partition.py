@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from math import comb
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc.backends import lazy_backend, select
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.options import PROXIES, Method, Options
+from dasktc.pipeline.planes.vectors import Sharded
+from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.planning.plan import MAX_PARTS, Proxies
 from dasktc.registry import SCHEMES
 from tests.support.keywords import keywords
@@ -93,6 +97,20 @@ def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shard
     for assign_by in ("metis", str(path)):
         with tuned(least_shards=2), pytest.raises(InputError, match="assign='random'"):
             dasktc.triangle_count(source_of(complete(4)), method=Method(partition="proxy", parts=2, assign=assign_by))
+
+
+def test_a_client_without_a_gpu_gives_its_workers_a_file_of_parts(tmp_path, monkeypatch):
+    """The client asks nothing of a library that only workers have."""
+    path = tmp_path / "parts.txt"
+    path.write_text("0 0\n1 1\n2 1\n")
+    monkeypatch.setattr(select, "get_backend", mock.Mock(side_effect=InputError("no GPU here")))
+    executor = mock.Mock(backend=lazy_backend("cuda"))
+    executor.transpose.return_value = [["shard"], ["number"]]
+    executor.map.side_effect = lambda stage, function, values, *shared: [f"{value} on device" for value in values]
+    executor.gather.side_effect = lambda handles: [2 for _ in handles]
+    graph = mock.Mock(order=Sharded([0, 3], ["order"]))
+    own, parts = own_parts(mock.Mock(executor=executor), str(path), "int", "vertices", graph, None)
+    assert (own.starts, own.parts, parts) == ([0, 3], ["shard on device"], 2)
 
 
 # what parts keep

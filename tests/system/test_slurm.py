@@ -115,7 +115,11 @@ def test_scheduler_file_in_a_batch_script(slurm, tmp_path):
     written("scheduler-file", tmp_path)
     comment = re.search(r"(?m)^# Under Slurm.*\n((?:#   .*\n)+)", SAMPLES["scheduler-file"].text()).group(1)
     batch = re.sub("(?m)^#   ", "", comment).replace("/shared/graph.parquet", GRAPH).replace("/shared", str(tmp_path))
-    (tmp_path / "batch.sh").write_text(f"#!/usr/bin/env bash\n{batch}")
+    # The small graph would be counted by the first worker before another node has started its own.
+    waits = "import os, distributed as d; d.Client(scheduler_file=os.environ['SCHEDULER_FILE']).wait_for_workers(2)"
+    (tmp_path / "batch.sh").write_text(
+        f"#!/usr/bin/env bash\n{batch}".replace("\nbash ", f'\npython -c "{waits}"\nbash ')
+    )
     where = (f"--chdir={tmp_path}", f"--output={tmp_path}/out")
     job = slurm.submit("--nodes=2", *where, str(tmp_path / "batch.sh"), CORES="1")
     state, out = slurm.ended(job), (tmp_path / "out").read_text()

@@ -24,7 +24,9 @@ from contextlib import suppress
 
 from dasktc.backends.idle import Idle
 
-__all__ = ["DASK_TRIM", "KEEPING", "call_begins", "call_ended", "keep_nothing", "trim", "trim_between_steps"]
+__all__ = [
+    "DASK_TRIM", "KEEPING", "call_begins", "call_ended", "keep_nothing", "trim", "trim_arrow", "trim_between_steps",
+]  # fmt: skip
 
 SECONDS = 10.0
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
@@ -39,10 +41,15 @@ TRIMMING = {"MALLOC_TRIM_THRESHOLD_": DASK_TRIM, "MALLOC_TOP_PAD_": 1 << 17, "MA
 KEEPING_NOTHING = {**TRIMMING, "MALLOC_TOP_PAD_": 0}
 
 
-def trim() -> None:
-    """Have Arrow and glibc's malloc return free memory to the system."""
+def trim_arrow() -> None:
+    """Have Arrow return free memory to the system, which malloc cannot use."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
+
+
+def trim() -> None:
+    """Have Arrow and glibc's malloc return free memory to the system."""
+    trim_arrow()
     with suppress(OSError, AttributeError, TypeError):  # Windows takes no None
         ctypes.CDLL(None).malloc_trim(0)
 

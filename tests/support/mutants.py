@@ -134,7 +134,7 @@ MUTANTS = [
     Mutant("range-number", "distinct_of_range", "[number : number + 2]", "[number - 1 : number + 1]", "pipeline/stages/test_canonical.py", "ranges_of_rows"),
     Mutant("heap-kept", "one_call", "            heap.call_ended(on_worker)\n", "", "backends/test_heap.py", "goes_back"),
     Mutant("heap-between-steps", "ProcessPlane._trim", "            trim_between_steps()\n", "            pass\n", "backends/test_heap.py", "what_a_step_freed"),
-    Mutant("heap-after-reading", "workers._read", "        trim()  # what", "        pass  # what", "backends/test_heap.py", "what_a_step_freed"),
+    Mutant("heap-after-reading", "workers._read", "        trim_arrow()", "        pass", "backends/test_heap.py", "what_a_step_freed"),
     Mutant("heap-budget", "_rest", "    _malloc.rest()\n", "", "backends/test_heap.py", "until_calls_have_ended"),
     Mutant("heap-begins", "one_call", "        heap.call_begins(on_worker)\n", "        pass\n", "backends/test_heap.py", "from_the_first_call"),
     Mutant("heap-inherited", "_keeping_memory", "            yield\n    finally:\n        _forget_keeping()\n", "            yield\n    finally:\n        pass\n", "backends/test_heap.py", "workers_keep"),

@@ -23,7 +23,7 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
 
-from dasktc.backends.heap import trim
+from dasktc.backends.heap import trim_arrow
 from dasktc.executors.base import Fold, starmap
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
@@ -467,7 +467,7 @@ def _read(
 ) -> Measured:
     edges, facts = read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours)
     if facts.rows >= ONE_PARTITION and not backend.on_device:
-        trim()  # what decoding took: a worker keeps it, in pieces that are too small for keys
+        trim_arrow()  # of decoding
     return Measured(backend.edge_frame(edges), facts)
 
 

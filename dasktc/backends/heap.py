@@ -4,7 +4,8 @@ glibc's malloc keeps memory that was freed. The calls of a count gain by it, for
 faulted in anew, page by page. A worker that `executors.connect` starts therefore keeps all of it (KEEPING). Dask has
 its workers trim (DASK_TRIM); such a worker keeps memory from its first call on, and trims again when no call has ended
 for SECONDS. Values that a user set stay as they are, and while a memory budget holds every call returns what it freed.
-Any other process returns what frames and keys took when they are gone: glibc returns only what lies at the heap's end.
+A process that is no worker returns the memory of frames and keys between the steps of a large graph, for glibc itself
+returns only what lies at the heap's end.
 Between counts free memory would only be lost to others, and grow: messages of many sizes leave gaps in the heap of the
 thread that receives them. So it goes back SECONDS after a call of a client, and on a worker when no call has ended for
 SECONDS.

@@ -28,7 +28,7 @@ Frame = Any
 DENSE = IdRange(0, 0)
 """Ids that are dense ids already."""
 CUT_ROWS, MOST_CUTS = 1 << 20, 16
-"""Rows of a frame whose keys are cut at a time, as many more as there would otherwise be more cuts than this."""
+"""Rows whose keys are cut at a time, and most cuts of a frame: of a longer one, more rows are cut at a time."""
 
 
 def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:

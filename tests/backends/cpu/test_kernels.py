@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import ModuleType
 from unittest import mock
 
 import numpy as np
@@ -578,15 +578,24 @@ def twice(tmp_path, monkeypatch, caplog):
     source = tmp_path / "source" / "twice.py"
     source.parent.mkdir()
     source.write_text("def twice(x): return 2 * x")
-    yield runpy.run_path(str(source))["twice"]
+    yield defined(source, monkeypatch)
     monkeypatch.undo()
     numba.config.reload_config()
+
+
+def defined(source, monkeypatch):
+    """The function of a module as it stands now; Numba imports the module when it reads its cache."""
+    module = ModuleType(source.stem)
+    exec(compile(source.read_text(), source, "exec"), module.__dict__)
+    monkeypatch.setitem(sys.modules, source.stem, module)
+    return module.twice
 
 
 def hits(function):
     """Number of times that a new process would find the function in the cache."""
     from numba import types
 
+    gc.collect()  # Numba does not import the module while an earlier kernel of this function lives
     kernel = Kernel(function, (types.int64,))
     assert kernel(21) == 42
     return len(kernel.load().stats.cache_hits)
@@ -613,7 +622,7 @@ def test_a_cache_made_from_other_sources_is_not_used(tmp_path, twice, monkeypatc
     source = tmp_path / "source" / "twice.py"
     source.write_text("def twice(x): return 2 * x if x < 40 else x")  # the same line of another file
     jit._digest.cache_clear()
-    assert [hits(runpy.run_path(str(source))["twice"]) for _ in range(2)] == [0, 1]
+    assert [hits(defined(source, monkeypatch)) for _ in range(2)] == [0, 1]
     sources = tmp_path / "package"
     sources.mkdir()
     (sources / "intersect.py").write_text("1")  # what kernels of other files call

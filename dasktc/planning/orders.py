@@ -13,9 +13,9 @@ __all__ = ["OWN", "Order", "Ranking"]
 class Ranking(Enum):
     """What vertices are ranked by; ties by the caller's ids, ascending.
 
-    DEGREE        descending degree: the ranks of the orientation. Every edge points to a smaller id. A graph that
-                  one process prepares as one block without a budget ranks vertices by the rows that name them, repeats
-                  included.
+    DEGREE        descending degree: the ranks of the orientation. Every edge points to a smaller id. On CPUs, and on
+                  one GPU without a budget, vertices of a graph that is one block are ranked by the rows that name them,
+                  repeats included.
     COLLECTIVE    TRUST's collective degree order (section 4.1).
     BANDED        the same in the three bands of out-degree of section 5.1: above 100, 2 to 100, below 2.
     IN_DEGREE     descending in-degree (TRUST, section 4.1).

@@ -43,7 +43,7 @@ from tests.support.oracle import (
 )
 from tests.support.processes import lines, patience, until
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, by_degree, random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
 from tests.support.tiers import some
 
 KRONECKER_18 = 82_704_862
@@ -81,8 +81,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
     """Every result, or some of them, are in files; a partition has at most 75 edges, a frame 18 rows."""
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
     source, options = source_of(edges, ids, parts=3), Options(memory=ROOMY, reorder=reorder, **partition)
-    with by_degree():
-        plain = build(LocalExecutor(), source, options)
+    plain = build(LocalExecutor(), source, options)
     expected = plain.triangle_count(verify=1.0)
     with mock.patch.object(spill, "MAPPED", mapped), on_disk(tmp_path_factory.mktemp("work"), 4_000, kept) as tasks:
         graph = build(tasks, source, options)
@@ -112,8 +111,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
     if ids == "text":
         edges = [(str(u), str(v)) for u, v in edges]
     source, chosen = source_of(edges, ids, parts=3), Options(memory=ROOMY, **options)
-    with by_degree():
-        expected = build(LocalExecutor(), source, chosen).triangle_count()
+    expected = build(LocalExecutor(), source, chosen).triangle_count()
     tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 40_000, small=1))
     graph = build(tasks, source, chosen)
     result = graph.triangle_count(verify=0.5)
@@ -169,8 +167,7 @@ def test_what_fits_is_never_written(tmp_path):
     source = source_of(skewed_edges(300, 5_000, 2), parts=4)
     with mock.patch.object(FileStore, "write", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(source, memory=ROOMY, run=RunOptions(work_dir=tmp_path))
-    with by_degree():
-        plain = dasktc.triangle_count(source)
+    plain = dasktc.triangle_count(source)
     assert facts(result)[:6] == facts(plain)[:6]
     assert os.listdir(tmp_path) == []
 

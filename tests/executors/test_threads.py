@@ -48,7 +48,6 @@ from tests.support.slow_pipeline import (
     EVERY_KERNEL,
     EVERY_PARTITION,
     EVERY_REORDER,
-    by_degree,
     pairwise_cover,
     skewed_edges,
     source_of,
@@ -118,8 +117,7 @@ def test_out_of_core_too(tmp_path_factory, edges, partition, kept):
     """With every result in a file, or none."""
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
     options, source = Options(memory="1GB", **partition), source_of(edges, ids, parts=3)
-    with by_degree():
-        expected = everything(build(LocalExecutor(), source, options))
+    expected = everything(build(LocalExecutor(), source, options))
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path_factory.mktemp("work")), 4_000, 1, 3), threads=3)
     tasks.store._limit = kept
     with as_if_large():

@@ -251,7 +251,7 @@ def is_by_rows(partition: str, reorder: str) -> bool:
 
 
 def by_degree() -> Any:
-    """A context in which vertices are ranked by their degrees, as calls within a budget do."""
+    """A context in which vertices are ranked by their degrees, as graphs in shards are."""
     return tuned(ranked_rows=0)
 
 

@@ -25,7 +25,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges, splitters
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
@@ -225,6 +225,10 @@ class Plane(ABC):
         """
         places, backend = layout.places, self.backend
         edge_counts = [None if edges is None else int(edges[place]) for place in places]
+        if isinstance(graph, RankedGraph) and layout.shape == (1, 1):
+            rows = [[0, *(start >> layout.shift for start in graph.starts)]]
+            spans = [(*span, backend) for span in blocks.slab_spans(layout, rows)]
+            return self.stack(self.slabs(graph.partitions, spans), layout, edge_counts, where)
         # With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
         copies = graph.edges * len(layout.families)
         largest = copies if edges is None else int(edges.max()) * len(places)
@@ -240,6 +244,11 @@ class Plane(ABC):
             ]
             return dict(zip(places, self.redistribute(*share, blocks.block_of_slab, calls, homes), strict=True))
         return self.stack(self.redistribute(*share, blocks.slab, spans, homes), layout, edge_counts, where)
+
+    def slabs(self, partitions: Handles, spans: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Handles of slabs, each of a partition that has its rows, ascending; takes the partitions over."""
+        calls = [(keys, *span) for keys, span in zip(partitions.take(), spans, strict=True)]
+        return starmap(self.executor, "blocks", blocks.slab_of_keys, calls)
 
     def first_rows(self, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
         """For each row of the grid, the first rows of `slabs` ranges with about equally many edges."""
@@ -423,6 +432,13 @@ class Plane(ABC):
             is_whole = size <= largest
             slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
         return slices
+
+    def facts(self, vectors: list[Any]) -> Facts:
+        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
+        executor, cuts = self.executor, orient.CUTS if self.backend.on_device else 0
+        facts: Facts
+        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, self.backend)])
+        return facts
 
     def oriented(
         self,

@@ -1,7 +1,9 @@
 """The plane within `--memory`, in this process or on workers: what is kept may stand in files, or of a GPU on the host.
 
 What happens to an edge: its part is read in chunks, each a frame of its own. Keys are made as they are cut into ranges,
-and the slices of a range, as many as fit a call, are merged. On a GPU every pass moves the partitions to the host and
+and the slices of a range, as many as fit a call, are merged. On the CPU a graph that may become one block in `degree`
+order is sorted once: vertices are ranked by the rows that name them, keys over these ranks are cut into ranges of whole
+rows, and what is left of a range is a slab of the block. On a GPU every pass moves the partitions to the host and
 back, so passes are saved: in this process degrees are added up as repeats are dropped; edges are dealt to ranges of
 rows as they are oriented, of which the single block is built range by range; and with them remainders are counted,
 which measure grids. A block may be larger than what a call may take: it is allocated once, and filled by one slab after
@@ -24,13 +26,15 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
+from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, oriented_keys
 from dasktc.pipeline.stages.read import SAMPLED, NoPart, join_parts, read_chunks
+from dasktc.pipeline.stages.shuffle import quantiles, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Sizes
@@ -67,6 +71,22 @@ class DealtGraph(Oriented):
         return [partitions[first : first + count] for first in range(0, len(partitions), count)]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranked(Canonical):
+    """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
+
+    Attributes
+    ----------
+    rank : handle of array of int32
+        By dense id.
+    starts : list of int
+        The first key of each range but the first.
+    """
+
+    rank: Any
+    starts: list[int]
+
+
 class BudgetPlane(Plane):
     """Calls take no more than their share of `--memory`, and what they return may be moved out of memory."""
 
@@ -93,7 +113,7 @@ class BudgetPlane(Plane):
         if backend.on_device:
             parts = join_parts(parts, rows)
         upstream, runs = upstream_of(executor, parts), runs_of(len(parts))
-        further = rows, backend, runs, source.sample, SAMPLED if backend.on_device else 0
+        further = rows, backend, runs, source.sample, SAMPLED
         calls = [(part, value, *further) for part, value in zip(parts, upstream, strict=True)]
         results = executor.stream("read-rows", read_chunks, calls)
         handles, facts = results[::2], executor.gather(results[1::2])
@@ -113,12 +133,36 @@ class BudgetPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call."""
+        if not self.backend.on_device and self.ranks_by_rows(frames.edge_rows):
+            return self._ranked(frames, numbering)
         degrees = None  # in this process they are added up in the pass that makes the partitions
         if not self._on_workers:
             degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, samples = self.exchange_and_fold(frames, numbering, degrees)
         sample = np.concatenate(samples) if samples else None
         return SampledEdges(Handles(partitions), frames.edge_rows, degree_sums, sample)
+
+    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+        """Exchange keys that are oriented already, by the rows that name each vertex; takes the frames over.
+
+        Frames of dense ids replace the caller's, so that ids are looked up once; a sample of their edges gives ranges.
+        """
+        executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        rows, count, edges = frames.edge_rows, self.partitions(frames.edge_rows), frames.frames.take()
+        ids = numbering.span
+        if ids is None:
+            edges, ids = executor.map("canonical", dense_ends, edges, numbering.vertices), DENSE
+        add = partial(count_ends, vertices=ids, backend=backend)
+        counts = executor.fold(
+            "canonical", Fold(partial(orient.zero_degrees, size, backend), add, orient.total), list(edges)
+        )
+        rank = executor.submit("canonical", orient.ranks_by_rows, [counts], backend)
+        inputs = Inputs(edges, oriented_keys, (ids, rank, shift, backend))
+        samples = executor.map("canonical", oriented_keys, list(edges), *inputs.shared, sample_step(rows, count))
+        borders = quantiles([np.concatenate(executor.gather(samples))], [rows], count)
+        starts = sorted({border >> shift << shift for border in borders} - {0})  # each range has whole rows
+        partitions = self.keep_distinct(inputs, rows, starts, shift).partitions
+        return Ranked(partitions, rows, rank=rank, starts=starts)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""
@@ -145,6 +189,18 @@ class BudgetPlane(Plane):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
+        if isinstance(edges, Ranked):
+            ends = Fold(
+                partial(orient.zero_sums, size, backend),
+                partial(orient.add_ends, shift=shift, backend=backend),
+                orient.total,
+            )
+            sums = executor.fold("orient", ends, list(edges.partitions))
+            pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
+            (degrees,), (outward,) = executor.transpose("orient", [pair], 2)
+            vectors = [degrees, edges.rank, outward]
+            facts = self.facts(vectors)
+            return self.oriented(edges.partitions, vectors, facts, numbering, RankedGraph, starts=edges.starts)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
@@ -167,8 +223,8 @@ class BudgetPlane(Plane):
             (outward,), residues = executor.transpose("orient", [outward_and_residues], 2)
             partitions = [piece for pieces in executor.transpose("orient", slices, len(rows)) for piece in pieces]
             residues = on_host(executor.gather(residues)[0])
-        vectors, cuts = [degrees, rank, outward], orient.CUTS if backend.on_device else 0
-        (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, backend)])
+        vectors = [degrees, rank, outward]
+        facts = self.facts(vectors)
         if rows is None:
             return self.oriented(partitions, vectors, facts, numbering)
         return self.oriented(partitions, vectors, facts, numbering, DealtGraph, rows=rows, residues=residues)

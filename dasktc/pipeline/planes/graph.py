@@ -14,7 +14,7 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import Facts
 from dasktc.pipeline.stages.read import Span
 
-__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "SplitIds"]
+__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "RankedGraph", "SplitIds"]
 
 
 class Handles:
@@ -181,3 +181,16 @@ class Oriented:
     def inputs(self) -> list[Any]:
         """Handles of the partitions as inputs of calls over all edges; they stay here."""
         return list(self.partitions)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankedGraph(Oriented):
+    """An oriented graph over ranks by rows; each partition has a range of rows, and its keys ascend.
+
+    Attributes
+    ----------
+    starts : list of int
+        The first key of each range but the first.
+    """
+
+    starts: list[int]

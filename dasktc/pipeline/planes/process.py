@@ -31,7 +31,7 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
@@ -52,8 +52,6 @@ from dasktc.pipeline.stages.canonical import (
     lazy_keys_of,
 )
 from dasktc.pipeline.stages.orient import (
-    CUTS,
-    Facts,
     inverse,
     order_by_rows,
     oriented,
@@ -283,7 +281,7 @@ class ProcessPlane(Plane):
             rank, rows = executor.submit("orient", inverse, edges.order, backend), edges.partitions
             rows.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
             vectors = [edges.degrees, rank, edges.lengths]
-            return self.oriented(rows, vectors, self._facts(vectors), numbering)
+            return self.oriented(rows, vectors, self.facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
@@ -291,7 +289,7 @@ class ProcessPlane(Plane):
         function = oriented if backend.on_device else oriented_in_place
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
         vectors = [degrees, rank, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
-        return self.oriented(partitions, vectors, self._facts(vectors), numbering)
+        return self.oriented(partitions, vectors, self.facts(vectors), numbering)
 
     def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
         """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
@@ -300,13 +298,6 @@ class ProcessPlane(Plane):
             directed = rows.by_degree
             graph = directed(rows.take())
         return super().reorder(graph, order, shift)
-
-    def _facts(self, vectors: list[Any]) -> Facts:
-        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
-        executor, backend = self.executor, self.backend
-        call = facts_for_plan, list(vectors), CUTS if backend.on_device else 0, backend
-        facts: Facts = executor.gather([executor.submit("orient-plan", *call)])[0]
-        return facts
 
     def _directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
         """Direct edges over ranks by rows as `orient` directs canonical ones, and take them over.
@@ -319,7 +310,7 @@ class ProcessPlane(Plane):
         partitions = executor.map("reorder", oriented, keys, new_ids, shift, backend)
         outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
         vectors = [degrees, new_rank, outward]
-        return self.oriented(partitions, vectors, self._facts(vectors), numbering)[0]
+        return self.oriented(partitions, vectors, self.facts(vectors), numbering)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""

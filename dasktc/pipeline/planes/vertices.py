@@ -51,8 +51,8 @@ table: a sample of the edges has few rows, whose ids are in the range of the gra
 def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, memory: int | None) -> Numbering:
     """Number integer ids: their range as it is, or a table, a sorted array, or shards of ids.
 
-    Ids of a range no wider than the number of rows need no map, provided that there is no memory budget or that a
-    device has room for vectors of the range: their offsets are used as ids until the degrees are known.
+    Ids of a range no wider than the number of rows need no map, provided that there is room for vectors of the range:
+    their offsets are used as ids until the degrees are known.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, me
     if span is None:
         span = Span.of(executor.gather(executor.map(STAGE, Span.measured, list(frames.frames))))
     low, width, rows = span.low, span.high - span.low + 1, span.rows
-    has_room = memory is None or (budget.on_device and budget.fits(width))
+    has_room = memory is None or budget.fits(width)
     if has_room and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
         return Numbering(IdRange(low, width), width, budget)
     if budget.shards(min(width, 2 * rows)) > 1:

@@ -34,9 +34,9 @@ from dasktc.io.source import Part, Source
 from dasktc.options import Ids, bytes_of
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
-from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys, slab_spans
+from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys
 from dasktc.pipeline.stages.canonical import (
     DENSE,
     count_ends,
@@ -53,6 +53,7 @@ from dasktc.pipeline.stages.orient import (
     add_degrees,
     add_each,
     add_ends,
+    degrees_by_id,
     oriented,
     ranks_and_starts,
     ranks_by_rows,
@@ -65,7 +66,7 @@ from dasktc.pipeline.stages.orient import (
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.placement import NOWHERE, ONE_PARTITION, Where
+from dasktc.planning.placement import ONE_PARTITION, Where
 
 __all__ = [
     "KEY_BYTES",
@@ -73,7 +74,6 @@ __all__ = [
     "PlacedFrames",
     "PlacedInputs",
     "Ranked",
-    "RankedGraph",
     "RowCounts",
     "WorkersPlane",
 ]
@@ -128,19 +128,6 @@ class Ranked(Canonical):
     """
 
     ranks: Any
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RankedGraph(Oriented):
-    """An oriented graph of such edges.
-
-    Attributes
-    ----------
-    starts : list of int
-        The first key of each range but the first.
-    """
-
-    starts: list[int]
 
 
 class WorkersPlane(Plane):
@@ -245,11 +232,11 @@ class WorkersPlane(Plane):
         return (frames.holders if isinstance(frames, PlacedFrames) and homes[0] is not None else ()) or homes
 
     def _counts_rows(self, rows: int) -> bool:
-        """Whether vertices are ranked by rows, however edges travel: as in one process, not within `--memory`.
+        """Whether vertices are ranked by rows, however edges travel: as in one process.
 
         A checkpoint thus fits the same count with other workers. On GPUs vertices are ranked by degree.
         """
-        return not self.backend.on_device and self.options.memory is None and self.ranks_by_rows(rows)
+        return not self.backend.on_device and self.ranks_by_rows(rows)
 
     def _row_counts(
         self, handles: list[Any], holders: Sequence[str | None], add: Callable[..., Array], size: int
@@ -356,16 +343,13 @@ class WorkersPlane(Plane):
             return dict.fromkeys(workers, self.executor.submit(stage, *call))
         return {worker: self.executor.submit(stage, *call, prefer=worker) for worker in dict.fromkeys(workers)}
 
-    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
-        """Build the single block from ranges of its rows, where edges are in these already."""
-        if not isinstance(graph, RankedGraph) or layout.shape != (1, 1):
-            return super().blocks(graph, layout, edges, where)
-        homes, rows = self.homes(len(graph.partitions)), [0, *(start >> layout.shift for start in graph.starts)]
-        slabs = [
-            self.executor.submit("blocks", slab_of_keys, keys, *span, self.backend, prefer=home)
-            for keys, span, home in zip(graph.partitions.drain(), slab_spans(layout, [rows]), homes, strict=True)
+    def slabs(self, partitions: Handles, spans: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Build each slab where its partition is."""
+        homes = self.homes(len(partitions))
+        return [
+            self.executor.submit("blocks", slab_of_keys, keys, *span, prefer=home)
+            for keys, span, home in zip(partitions.drain(), spans, homes, strict=True)
         ]
-        return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
 
     def keys_by_block(self, graph: Oriented, layout: Layout) -> Inputs:
         """Keys are made once, where the edges are; every range then reads them."""
@@ -477,8 +461,8 @@ def _vectors_and_facts(
     rank, starts = ranks if isinstance(ranks, Ranks) else (ranks, list[int]())
     outward = sum_of(sums)
     if degrees is None:  # sums of degrees and out-degrees by rank
-        degree, outward = outward
-        vectors = [degree.take(rank), rank, outward]
+        degree, outward = degrees_by_id(outward, rank)
+        vectors = [degree, rank, outward]
     else:
         vectors = [sum_of(degrees), rank, outward]
     return Measured(vectors, (facts_for_plan(vectors, cuts, backend), starts))

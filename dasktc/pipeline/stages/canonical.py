@@ -20,7 +20,7 @@ from dasktc.pipeline.stages.read import slices_of_rows
 
 __all__ = [
     "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "keys_in_chunks", "keys_in_range",
-    "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of", "oriented_in_ranges",
+    "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of", "oriented_in_ranges", "oriented_keys",
 ]  # fmt: skip
 
 Array = Any
@@ -105,6 +105,12 @@ def oriented_in_ranges(
             keys = keys_in_chunks(rows, ids, shift, backend, rank)
             slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
+
+
+def oriented_keys(frame: Frame, ids: IdRange, rank: Array, shift: int, backend: Backend, step: int = 1) -> Array:
+    """Keys over ranks of every `step`-th edge of a frame."""
+    ends = (end[::step] for end in arrays_of(frame))
+    return backend.edges.keys(*ends, ids, shift, aligned(rank))
 
 
 def distinct_of_range(slices: list[Array], ranks: Ranks, number: int, shift: int, backend: Backend) -> Array:

@@ -5,8 +5,8 @@ Rank 0 is the vertex of highest degree; ties are broken by dense id. A vector `r
 from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
 ICDE 2015; TRUST, section 2.2).
 
-Any total order counts exactly. In one process and on CPU workers, where one block is made without a budget, vertices
-rank by the raw rows that name them (`order_by_rows`), which are known before repeats are dropped: an edge then points
+Any total order counts exactly. On CPUs, and on one GPU without a budget, where one block is made, vertices rank by the
+raw rows that name them (`order_by_rows`), which are known before repeats are dropped: an edge then points
 to the end that more rows name. A vertex of d neighbours has at least d rows, so a row of d entries has d targets of at
 least d rows each: d² <= 2·R for R rows.
 
@@ -29,8 +29,8 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_each", "add_ends", "add_sources", "add_sums",
-    "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse", "no_sums", "order_by",
-    "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts",
+    "degrees_by_id", "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse", "no_sums",
+    "order_by", "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts",
     "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
 ]  # fmt: skip
 
@@ -220,6 +220,11 @@ def add_ends(sums: Array, keys: Array, shift: int, backend: Backend) -> Array:
     backend.edges.add_degrees(sums[0], keys, shift)
     backend.edges.add_sources(sums[1], keys, shift)
     return sums
+
+
+def degrees_by_id(sums: Array, rank: Array) -> list[Array]:
+    """Degrees by id, and out-degrees by rank, from the sums of `add_ends`."""
+    return [sums[0].take(rank), sums[1].copy()]
 
 
 def inverse(order: Array, backend: Backend) -> Array:

@@ -347,7 +347,7 @@ STAGES = {"read-rows", "canonical", "orient", "orient-plan", "blocks", "count"}
 def test_every_stage_is_a_task_group(threads, inner, options):
     """There are no other groups, and in particular no shuffle of dask.dataframe."""
     dasktc.triangle_count(generate.kronecker(14, parts=5), inner, **keywords(partition="hash2d", parts=2, **options))
-    stages = STAGES | {"plan"} | ({"vertices"} if options else set())
+    stages = STAGES | {"plan"}
     assert prefixes(threads) == stages
     dasktc.triangle_count(generate.kronecker(8), inner, verify=1.0, **keywords(reorder="collective", **options))
     assert prefixes(threads) == stages | {"degrees", "reorder", "verify"}
@@ -360,7 +360,7 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
     frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
     dasktc.triangle_count(frame, inner, **keywords(**options))
     assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
-    assert prefixes(threads) - {"frompandas"} == STAGES | ({"vertices"} if options else set())
+    assert prefixes(threads) - {"frompandas"} == STAGES
 
 
 def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):

@@ -17,7 +17,7 @@ import numpy as np
 
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.local import LocalExecutor
-from dasktc.pipeline.stages.shuffle import cut_input, cut_together, reduce_slices, sample, sample_step
+from dasktc.pipeline.stages.shuffle import cut_input, cut_together, quantiles, reduce_slices, sample, sample_step
 
 __all__ = ["Inputs", "Ranges", "exchange", "exchange_in_two_steps", "map_and_fold", "reduce_ranges", "splitters"]
 
@@ -140,5 +140,5 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
     if count == 1:
         return []
     step = sample_step(total, count)
-    samples = np.sort(np.concatenate(executor.gather(executor.map(stage, sample, list(keys), step))))
-    return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []
+    samples = np.concatenate(executor.gather(executor.map(stage, sample, list(keys), step)))
+    return quantiles([samples], [len(samples)], count)

@@ -26,6 +26,7 @@ from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.kernel import SMALL_ROW
 from dasktc.backends.protocol import Totals
 from dasktc.pipeline.stages.edge_keys import cut, unpack
+from dasktc.pipeline.stages.shuffle import equal_ranges, quantiles
 
 __all__ = [
     "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_each", "add_ends", "add_sources", "add_sums",
@@ -244,15 +245,10 @@ def row_starts(
 
     Each sample, of canonical keys, stands for so many edges as its weight says.
     """
-    xp, sizes = backend.array, [len(keys) for keys in samples]
-    rows = on_host(oriented(xp.concatenate([xp.asarray(keys) for keys in samples]), rank, shift, backend)) >> shift
-    if not len(rows):
-        return [0] * (ranges - 1)
-    weight = np.repeat([weight / max(1, size) for weight, size in zip(weights, sizes, strict=True)], sizes)
-    positions = np.argsort(rows, kind="stable")
-    sums = weight[positions].cumsum()
-    borders = sums.searchsorted([sums[-1] * number / ranges for number in range(1, ranges)], side="right")
-    return [int(rows[positions[min(border, len(rows) - 1)]]) << shift for border in borders.tolist()]
+    keys = backend.array.concatenate([backend.array.asarray(sample) for sample in samples])
+    rows = on_host(oriented(keys, rank, shift, backend)) >> shift
+    row_samples = np.split(rows, np.cumsum([len(sample) for sample in samples])[:-1])
+    return [row << shift for row in equal_ranges(row_samples, weights, ranges)]
 
 
 def oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
@@ -278,8 +274,8 @@ def add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backen
 def first_rows(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
     """Cut rows into ranges with about equally many edges, by a sample of canonical keys; return their first rows."""
     sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
-    sources = np.sort(sources[sources != targets])
-    return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
+    rows = sources[sources != targets]
+    return [0, *quantiles([rows], [len(rows)], ranges)]
 
 
 def oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:

@@ -13,8 +13,8 @@ from dasktc.backends.csr import on_host
 from dasktc.pipeline.stages.edge_keys import cut
 
 __all__ = [
-    "SAMPLES", "SHARE", "WANTED_SAMPLES", "Pick", "all_ranges", "cut_input", "cut_together", "keys_of_input",
-    "quantiles", "reduce_range", "reduce_slices", "sample", "sample_step",
+    "SAMPLES", "SHARE", "WANTED_SAMPLES", "Pick", "all_ranges", "cut_input", "cut_together", "equal_ranges",
+    "keys_of_input", "quantiles", "reduce_range", "reduce_slices", "sample", "sample_step",
 ]  # fmt: skip
 
 Array = Any
@@ -101,30 +101,25 @@ def sample_step(keys: int, ranges: int, parts: int = 1) -> int:
     return max(1, min(keys // (SAMPLES * ranges), max(SHARE, parts * keys // WANTED_SAMPLES)))
 
 
-def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:
-    """Cut sampled keys into at most `count` ranges of about equal weight; return the first key of all but the first.
+def equal_ranges(samples: list[Array], weights: list[int], count: int) -> list[int]:
+    """Cut sampled keys into `count` ranges of about equal weight; return the first key of all but the first.
 
-    Parameters
-    ----------
-    samples : list of arrays of int64
-    weights : list of int
-        Number of keys that each array was sampled from.
-    count : int
+    Each sample stands for as many keys as its weight says. First keys may repeat; without samples all are 0.
     """
-    if count == 1 or not sum(map(len, samples)):
-        return []
-    if len(samples) == 1:
-        keys = np.sort(samples[0])
-        return sorted({int(keys[len(keys) * r // count]) for r in range(1, count)} - {0})
-    sample_weights = [
-        np.full(len(sample_keys), weight / max(1, len(sample_keys)))
-        for sample_keys, weight in zip(samples, weights, strict=True)
-    ]
-    keys, weight = np.concatenate(samples), np.concatenate(sample_weights)
+    sizes = [len(keys) for keys in samples]
+    if count == 1 or not sum(sizes):
+        return [0] * (count - 1)
+    weight = np.repeat([weight / max(1, size) for weight, size in zip(weights, sizes, strict=True)], sizes)
+    keys = np.concatenate(samples)
     positions = np.argsort(keys, kind="stable")
     sums = weight.take(positions).cumsum()
-    places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")
-    return sorted({int(keys[positions[min(place, len(keys) - 1)]]) for place in places} - {0})
+    places = sums.searchsorted([sums[-1] * number / count for number in range(1, count)], side="right")
+    return [int(keys[positions[min(place, len(keys) - 1)]]) for place in places]
+
+
+def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:
+    """Cut sampled keys as `equal_ranges` does, into at most `count` ranges, none of which is empty by these samples."""
+    return sorted({*equal_ranges(samples, weights, count)} - {0})
 
 
 def sample(keys: Array, step: int) -> Array:

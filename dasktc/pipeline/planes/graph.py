@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,6 +65,8 @@ class Frames:
         Of each result of reading, in NumPy, a sample of its edges and their number, where ids are integers.
     reading : Reading
         What was read.
+    holders : sequence of str or None
+        The worker that has each frame, where Dask chose it; empty: their homes.
     """
 
     frames: Handles
@@ -73,6 +75,7 @@ class Frames:
     span: Span | None = None
     samples: tuple[tuple[Any, int], ...] = ()
     reading: Reading = field(default_factory=Reading)
+    holders: Sequence[str | None] = ()
 
     @property
     def edge_rows(self) -> int:

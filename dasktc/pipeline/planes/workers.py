@@ -17,7 +17,7 @@ needs of them (`Executor.measured`). Every worker stacks the single block for it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter
@@ -71,7 +71,6 @@ from dasktc.planning.placement import ONE_PARTITION, Where
 __all__ = [
     "KEY_BYTES",
     "RANK_BYTES",
-    "PlacedFrames",
     "PlacedInputs",
     "Ranked",
     "RowCounts",
@@ -80,13 +79,6 @@ __all__ = [
 
 Array = Any
 KEY_BYTES, RANK_BYTES = 8, 4
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedFrames(Frames):
-    """Frames, with the worker that holds each where Dask chose it; else they are at their homes."""
-
-    holders: Sequence[str | None] = ()
 
 
 @dataclass(frozen=True)
@@ -167,9 +159,7 @@ class WorkersPlane(Plane):
         locations = executor.faults.ask(executor.client.who_has, handles) if has_holders else {}
         holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if has_holders else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
-        return PlacedFrames(
-            **{attribute.name: getattr(frames, attribute.name) for attribute in fields(frames)}, holders=holders
-        )
+        return replace(frames, holders=holders)
 
     def _groups(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
         """Group neighbouring parts into as many groups of about equal size as there are worker threads.
@@ -229,7 +219,7 @@ class WorkersPlane(Plane):
     def _holders(self, frames: Frames) -> Sequence[str | None]:
         """The worker that has each frame; None where there is one worker."""
         homes = self.homes(len(frames.frames))
-        return (frames.holders if isinstance(frames, PlacedFrames) and homes[0] is not None else ()) or homes
+        return frames.holders if frames.holders and homes[0] is not None else homes
 
     def _counts_rows(self, rows: int) -> bool:
         """Whether vertices are ranked by rows, however edges travel: as in one process.

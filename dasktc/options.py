@@ -57,6 +57,7 @@ __all__ = [
     "path_text",
     "read_ids",
     "real_number",
+    "refuse_beyond",
     "weight_name",
     "whole_number",
 ]
@@ -443,6 +444,12 @@ def format_size(count: float) -> str:
             break
         count /= 1000
     return f"{count:.0f} {unit}" if count >= 100 else f"{count:.3g} {unit}"
+
+
+def refuse_beyond(memory: int | None, nbytes: int, fact: str, remedy: str, holder: str = "of one worker") -> None:
+    """Refuse (InputError) more bytes than a memory has, None for one without a limit, in the words of the caller."""
+    if memory is not None and nbytes > memory:
+        raise InputError(f"{fact}, more than the {format_size(memory)} {holder}: {remedy}")
 
 
 def whole_number(

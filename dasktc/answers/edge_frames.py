@@ -52,7 +52,7 @@ from dasktc.executors.base import Executor, starmap
 from dasktc.io.id_names import ends_of
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.memory.kinds import are_two_columns
-from dasktc.options import format_size
+from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.planes.vectors import Sharded, zipped
 from dasktc.pipeline.stages.edge_keys import pack, unpack
@@ -227,13 +227,11 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges that exceeds the memory budget of the caller, if that is the one process."""
-    memory, nbytes = graph.answers.caller_bytes, graph.tuning.frame_bytes * graph.edges
-    if kind.whole and memory is not None and nbytes > memory:
-        raise InputError(
-            f"a frame of {plural(graph.edges, 'edge')} takes {format_size(nbytes)} while it is made, more than the "
-            f"{format_size(memory)} of memory for it: the caller receives the whole frame; take frame='dask', write it "
-            f"with {advice('per_edge')}, or raise {advice('memory')}"
-        )
+    nbytes = graph.tuning.frame_bytes * graph.edges
+    fact = f"a frame of {plural(graph.edges, 'edge')} takes {format_size(nbytes)} while it is made"
+    remedy = f"take frame='dask', write it with {advice('per_edge')}, or raise {advice('memory')}"
+    memory = graph.answers.caller_bytes if kind.whole else None
+    refuse_beyond(memory, nbytes, fact, f"the caller receives the whole frame; {remedy}", "of memory for it")
 
 
 def _alone(graph: CountingContext, kind: FrameKind) -> bool:

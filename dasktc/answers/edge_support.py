@@ -26,7 +26,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Fold
-from dasktc.options import format_size
+from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.stages.orient import total
 from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.plan import Plan
@@ -152,12 +152,9 @@ def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[
         if nbytes <= plan.memory:
             return kernel, nbytes
     nbytes = outputs + max(support_bytes(backend, edges, rows), sample)
-    if nbytes > plan.memory:
-        raise InputError(
-            f"a task that visits triangles needs {format_size(nbytes)} at n = {plan.parts}, more than the "
-            f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
-            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
-        )
+    fact = f"a task that visits triangles needs {format_size(nbytes)} at n = {plan.parts}"
+    remedy = f"prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+    refuse_beyond(plan.memory, nbytes, fact, f"it keeps a number for every edge; {remedy}")
     return VISITED, nbytes
 
 

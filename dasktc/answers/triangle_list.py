@@ -24,7 +24,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold, starmap
-from dasktc.options import check_keywords, format_size
+from dasktc.options import check_keywords, format_size, refuse_beyond
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.planes.vectors import zipped
 from dasktc.wording import plural
@@ -82,13 +82,11 @@ def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tupl
             f"{graph.tuning.list_limit:,}: give limit={count} for all of them, or less for some, or take frame='dask'"
         )
     shares = _shares(records, count if limit is None else limit)
-    bound = LIST_BYTES * max(shares.values(), default=0)
-    if not kind.whole and bound > graph.plan.memory:
-        raise InputError(
-            f"a task lists up to {plural(max(shares.values()), 'triangle')}, for which it needs {format_size(bound)}, "
-            f"more than the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give "
-            "a limit"
-        )
+    if not kind.whole:
+        longest = max(shares.values(), default=0)
+        fact = f"a task that lists {plural(longest, 'triangle')} needs {format_size(LIST_BYTES * longest)}"
+        remedy = "prepare with more parts or splits, or give a limit"
+        refuse_beyond(graph.plan.memory, LIST_BYTES * longest, fact, remedy)
     group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
     arguments = _how(graph)
     calls = [(job, share, *arguments, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, starmap
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import Notes, runs_of
 from dasktc.io.source import Source
-from dasktc.options import AttributeOptions, format_size
+from dasktc.options import AttributeOptions, format_size, refuse_beyond
 from dasktc.pipeline.build_blocks import Blocks, GridPartition
 from dasktc.pipeline.columns import names_of, over_blocks, read_rows, refuse_lost_rows
 from dasktc.pipeline.planes import Sharded, answers_of
@@ -108,12 +107,10 @@ def edge_attributes(
 
 
 def _largest_loop(executor: Executor, prepared: Prepared, frames: list[Any], options: AttributeOptions) -> float:
-    memory, nbytes = answers_of(executor).call_bytes, LOOP_BYTES * prepared.loops
-    if memory is not None and nbytes > memory:
-        raise InputError(
-            f"{plural(prepared.loops, 'loop takes', 'loops take')} {format_size(nbytes)} while the largest weight is "
-            f"found, more than the {format_size(memory)} of one call; drop them, or raise {advice('memory')}"
-        )
+    nbytes, loops = LOOP_BYTES * prepared.loops, plural(prepared.loops, "loop takes", "loops take")
+    fact = f"{loops} {format_size(nbytes)} while the largest weight is found"
+    remedy = f"one call reads them all; drop them, or raise {advice('memory')}"
+    refuse_beyond(answers_of(executor).call_bytes, nbytes, fact, remedy, "of one call")
     (largest,) = executor.gather([executor.submit(STAGE, attributes.largest_loop, frames, options)])
     return float(largest)
 

@@ -10,9 +10,8 @@ from dasktc.backends.answers import degrees_of
 from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
-from dasktc.errors import InputError
 from dasktc.executors.base import starmap
-from dasktc.options import format_size
+from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.planes.vectors import Sharded, permuted, vectors_on_host
 from dasktc.questions.vertex_columns import by_side
 from dasktc.wording import advice, plural
@@ -74,12 +73,10 @@ def adjacency(graph: CountingContext, vertices: Array | None, entries: int, orde
     largest, copies = int(plan.scheme.block_bytes(sizes).max()), -(-int(sizes.edges.sum()) // max(1, graph.edges))
     sides = int(sizes.rows.max()) + int(sizes.columns.max())
     nbytes = LIST_BYTES * copies * entries + 12 * count + 28 * sides + 2 * largest
-    if nbytes > plan.memory:
-        raise InputError(
-            f"the neighbours of {plural(count, 'vertex')}, {entries:,} in all, take {format_size(nbytes)} while they "
-            f"are collected, more than the {format_size(plan.memory)} of one worker: it receives these lists whole; "
-            f"ask for fewer vertices at a time, or raise {advice('memory')}"
-        )
+    neighbours = f"the neighbours of {plural(count, 'vertex')}, {entries:,} in all"
+    fact, cause = f"{neighbours}, take {format_size(nbytes)} while they are collected", "it receives these lists whole"
+    remedy = f"ask for fewer vertices at a time, or raise {advice('memory')}"
+    refuse_beyond(plan.memory, nbytes, fact, f"{cause}; {remedy}")
     executor.store.set_task_memory(nbytes, plan.memory)
     numbers = by_side(graph, STAGE, graph.prepared.graph.order if order is None else order)
     rows = numbers

@@ -17,7 +17,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
-from dasktc.options import format_size, whole_number
+from dasktc.options import format_size, refuse_beyond, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.pipeline.stages.shards import largest
 from dasktc.registry import SCHEMES
@@ -140,12 +140,9 @@ def _memory(graph: CountingContext) -> int:
     on_device = graph.options.chosen_backend in ON_DEVICE
     scratch = on_cuda.scratch_bytes(length) if on_device else on_cpu.scratch_bytes(plan.vertices, length)
     nbytes = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch
-    if nbytes > plan.memory:
-        raise InputError(
-            f"cliques need {format_size(nbytes)} for a task, {format_size(length * length / 8)} of it the bits of "
-            f"a row of {plural(length, 'entry')}, more than the {format_size(plan.memory)} of one worker; raise "
-            f"{advice('memory')}"
-        )
+    cause = f"{format_size(length * length / 8)} of it are the bits of a row of {plural(length, 'entry')}"
+    fact = f"cliques need {format_size(nbytes)} for a task"
+    refuse_beyond(plan.memory, nbytes, fact, f"{cause}; raise {advice('memory')}")
     return nbytes
 
 

@@ -22,7 +22,7 @@ from dasktc.counting.tasks import Job, refuse_unless
 from dasktc.counting.tuning import Tuning
 from dasktc.errors import InputError
 from dasktc.executors.threads import results
-from dasktc.options import format_size
+from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.stages.edge_keys import distinct, pack, shift_of
 from dasktc.planning.schemes import Block, Triple
@@ -135,12 +135,10 @@ def _how(graph: CountingContext, trusses: bool = True, extra_bytes: int = 0) -> 
         )
     kernel, nbytes = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     nbytes += extra_bytes * graph.edges
-    if nbytes > plan.memory:
-        raise InputError(
-            f"peeling {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker, more than the "
-            f"{format_size(plan.memory)} that it has: it receives the whole graph, and the neighbours of every "
-            f"vertex; raise {advice('memory')}, or take a larger worker"
-        )
+    fact = f"peeling {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker"
+    cause = "it receives the whole graph, and the neighbours of every vertex"
+    remedy = f"{cause}; raise {advice('memory')}, or take a larger worker"
+    refuse_beyond(plan.memory, nbytes, fact, remedy, "that it has")
     executor.store.set_task_memory(nbytes, plan.memory)
     has_dropped_edges = graph.edges < graph.prepared.graph.edges
     facts = graph.vertices, graph.edges, has_dropped_edges, graph.folder_of_copies, graph.tuning

@@ -52,7 +52,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, jobs
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import starmap
-from dasktc.options import SIMILARITIES, MeasureName, format_size, whole_number
+from dasktc.options import SIMILARITIES, MeasureName, format_size, refuse_beyond, whole_number
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_host, zipped
 from dasktc.pipeline.stages.edge_keys import ranked
 from dasktc.planning.schemes import Block
@@ -215,12 +215,9 @@ def _kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     edges = min(3, sizes.edges.size) * int(sizes.edges.max())
     edge_bytes = DEVICE_BYTES if graph.options.chosen_backend in ON_DEVICE else 8
     nbytes += edge_bytes * edges + 48 * int(max(sizes.rows.max(), sizes.columns.max()))
-    if nbytes > plan.memory:
-        raise InputError(
-            f"a task that adds up weights needs {format_size(nbytes)} at n = {plan.parts}, more than the "
-            f"{format_size(plan.memory)} of one worker: it keeps a float64 for every edge; prepare with "
-            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
-        )
+    fact = f"a task that adds up weights needs {format_size(nbytes)} at n = {plan.parts}"
+    remedy = f"prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+    refuse_beyond(plan.memory, nbytes, fact, f"it keeps a float64 for every edge; {remedy}")
     return kernel, min(plan.memory, nbytes + graph.answers.bytes_of_sums(8 * int(sizes.edges.sum()), plan.workers))
 
 
@@ -334,11 +331,8 @@ def _most_similar(
         largest += 8 * graph.edges + VERTEX_BYTES * graph.vertices
         listed = max(1, min(graph.tuning.listed_wedges, (plan.memory - largest) // (2 * WEDGE_BYTES)))
         largest += WEDGE_BYTES * listed
-    if largest > plan.memory:
-        raise InputError(
-            f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}, more than the "
-            f"{format_size(plan.memory)} of one worker; take fewer, or raise {advice('memory')}"
-        )
+    fact = f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}"
+    refuse_beyond(plan.memory, largest, fact, f"take fewer, or raise {advice('memory')}")
     lists, ids = adjacency(graph, None, 2 * graph.edges), id_shards(graph)
     splits = max(1, min(graph.vertices, PIECES * len(executor.worker_threads)))
     calls = [(lists, measure, split, splits, top, backend, listed) for split in range(splits)]

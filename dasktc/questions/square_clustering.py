@@ -23,7 +23,7 @@ from dasktc.backends import Backend, get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError
-from dasktc.options import format_size
+from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.questions.peeling import distinct_edges
 from dasktc.wording import advice, plural
@@ -41,12 +41,9 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
     executor, kind = graph.executor, vertex_frame_kind(graph, frame, vertices)
     nbytes = int(graph.plan.scheme.block_bytes(graph.prepared.sizes).sum())
     nbytes += EDGE_BYTES * graph.edges + VERTEX_BYTES * graph.vertices
-    if nbytes > graph.plan.memory:
-        raise InputError(
-            f"square clustering of {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker, more than "
-            f"the {format_size(graph.plan.memory)} that it has: it receives the whole graph; raise {advice('memory')}, "
-            "or take a larger worker"
-        )
+    fact = f"square clustering of {plural(graph.edges, 'edge')} needs {format_size(nbytes)} on one worker"
+    remedy = f"it receives the whole graph; raise {advice('memory')}, or take a larger worker"
+    refuse_beyond(graph.plan.memory, nbytes, fact, remedy, "that it has")
     counts, _ = triangles_by_id(graph)
     executor.store.set_task_memory(nbytes, graph.plan.memory)
     facts = graph.vertices, graph.edges, graph.folder_of_copies, executor.backend

@@ -34,7 +34,7 @@ from dasktc.executors.base import Fold
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.process.usage import this_process
 from dasktc.executors.progress.tracker import tracker_of
-from dasktc.options import CountOptions, format_size
+from dasktc.options import CountOptions, format_size, refuse_beyond
 from dasktc.pipeline.stages.columns import Column, Columns
 from dasktc.pipeline.stages.shards import largest
 from dasktc.planning.memory_model import task_bytes
@@ -413,10 +413,8 @@ def memory_beside(
         ahead = int(plan.scheme.block_bytes(sizes).max()) + edge_width * int(sizes.edges.max())
     block_bytes = int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, lambda task: 0).max())
     kept = block_bytes + ahead + of_vertices + of_edges
-    if kept + least > plan.memory:
-        raise InputError(
-            f"{question} needs {format_size(kept + least)} for a task at n = {plan.parts}, {format_size(of_vertices)} "
-            f"of it numbers of vertices, more than the {format_size(plan.memory)} of one worker; prepare with "
-            f"{advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
-        )
+    fact = f"{question} needs {format_size(kept + least)} for a task at n = {plan.parts}"
+    remedy = f"prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+    cause = f"{format_size(of_vertices)} of it are numbers of vertices"
+    refuse_beyond(plan.memory, kept + least, fact, f"{cause}; {remedy}")
     return kept, plan.memory - kept

@@ -33,7 +33,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors.base import for_backend
 from dasktc.io.labels import pairs_of_labels
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Ids, format_size
+from dasktc.options import Ids, format_size, refuse_beyond
 from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.planes import Handles, Oriented, choose
 from dasktc.pipeline.prepare import Prepared, half_weight_of, plan_again
@@ -240,11 +240,10 @@ def _refuse(graph: CountingContext) -> None:
         )
     memory, largest = graph.answers.call_bytes, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     vertices = max(end - first for first, end in pairwise(graph.prepared.graph.order.starts))
-    if memory is not None and (nbytes := 3 * largest + VERTEX_BYTES * vertices) > memory:
-        raise InputError(
-            f"an update needs {format_size(nbytes)} at n = {plan.parts}, more than the {format_size(memory)} of one "
-            f"call: it holds a block twice; prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
-        )
+    nbytes = 3 * largest + VERTEX_BYTES * vertices
+    fact = f"an update needs {format_size(nbytes)} at n = {plan.parts}"
+    remedy = f"prepare with {advice(parts=2 * plan.parts)}, or raise {advice('memory')}"
+    refuse_beyond(memory, nbytes, fact, f"it holds a block twice; {remedy}", "of one call")
 
 
 # the batch

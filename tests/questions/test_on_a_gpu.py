@@ -249,7 +249,7 @@ def test_lost_triangles_are_refused(emulated, monkeypatch):
 @needs_compiler
 def test_memory_is_refused_with_figures(emulated):
     graph = dasktc.prepare(pd.DataFrame(oracle.complete(40)), backend="cuda", memory="500kB")
-    with pytest.raises(InputError, match=r"survey needs .* for a task at n = \d+, .* more than the .* of one worker"):
+    with pytest.raises(InputError, match=r"survey needs .* n = \d+, more than the .* of one worker: .* numbers"):
         graph.survey(lambda batch: len(batch["u"]))
 
 

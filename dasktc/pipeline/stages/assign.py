@@ -12,7 +12,7 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.errors import InputError, shown
 from dasktc.io.source import Part, ReadOptions
-from dasktc.options import Ids, format_size
+from dasktc.options import Ids, format_size, refuse_beyond
 from dasktc.pipeline.stages.edge_keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.wording import advice, option, plural
@@ -127,12 +127,9 @@ def metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: in
         ) from None
     edges = sum(len(part) for part in partitions)
     nbytes = METIS_BYTES * edges
-    if memory_per_call is not None and nbytes > memory_per_call:
-        raise InputError(
-            f"{METIS} takes {format_size(nbytes)}, more than the {format_size(memory_per_call)} that one stage may "
-            f"take: it has the whole graph in memory, both directions; raise {advice('memory')}, or take "
-            f"{advice(assign='random')}"
-        )
+    cause = "it has the whole graph in memory, both directions"
+    remedy = f"{cause}; raise {advice('memory')}, or take {advice(assign='random')}"
+    refuse_beyond(memory_per_call, nbytes, f"{METIS} takes {format_size(nbytes)}", remedy, "that one stage may take")
     if 2 * edges > MOST_ENDS:
         raise InputError(
             f"the graph has {plural(edges, 'edge')}, METIS numbers {MOST_ENDS // 2:,} at most: its package counts "

@@ -47,11 +47,9 @@ from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import refuse_unless
-from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor, starmap
-from dasktc.io.id_names import ends_of
-from dasktc.io.labels import pairs_of_labels
-from dasktc.io.memory.kinds import are_two_columns
+from dasktc.io.columns import check_lengths, places_of
+from dasktc.io.memory.kinds import columns_of_pairs
 from dasktc.options import format_size, refuse_beyond
 from dasktc.pipeline.planes.exchange import splitters
 from dasktc.pipeline.planes.vectors import Sharded, zipped
@@ -452,7 +450,7 @@ def _ascending(part: Array) -> tuple[Array, Array, Array]:
 
 
 def _asked(graph: CountingContext, block_values: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
-    edges, src, dst = given_pairs(graph, edges, "edges")
+    names, src, dst = given_pairs(graph, edges, "edges")
     ends = [dense_ids(graph, end) for end in (src, dst)]
     keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
     mask = np.minimum(*ends) >= 0
@@ -468,8 +466,8 @@ def _asked(graph: CountingContext, block_values: ByPlace, name: str, kind: Frame
     mask &= (distinct_keys[place] == keys) & (counts[place] > 0) if len(distinct_keys) else False
     if not mask.all():
         number = int(mask.argmin())
-        example = tuple(end.item() if isinstance(end, np.generic) else end for end in (src[number], dst[number]))
-        example = example if graph.prepared.source.labels is None else edges[number]
+        ends_of_example = (column[number] for column in names)
+        example = tuple(end.item() if isinstance(end, np.generic) else end for end in ends_of_example)
         raise unknown("edges", example, int((~mask).sum()), "edge")
     frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
     return given_as(labelled(graph, frame, ("src", "dst")), kind)
@@ -487,44 +485,16 @@ def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
 
 
 def given_pairs(graph: CountingContext, edges: Any, name: str) -> tuple[Any, Any, Any]:
-    """Return the pairs that a caller requests: as they can be indexed for errors, and both columns of ids.
+    """Return the pairs that a caller requests: both columns as errors name them, and both columns of ids.
 
-    They are a table, an array of shape (m, 2), or a sequence of pairs; `name` is that of the parameter, for errors.
-    InputError: they are no pairs of ids, or their ids have another type than the graph's.
+    They are as of `columns_of_pairs`. InputError, too: their ids have another type than the graph's.
     """
-    if graph.prepared.source.labels is not None:
-        edges = pairs_of_labels(edges, name)
-        columns = [[pair[end] for pair in edges] for end in (0, 1)]
-    else:
-        edges = edges.to_pandas() if hasattr(edges, "to_pandas") else edges
-        columns = _ends(edges, name)
+    are_labels = graph.prepared.source.labels is not None
+    columns = columns_of_pairs(edges, name, are_labels)
     src, dst = (given_ids(graph, column, name) for column in columns)
-    if len(src) != len(dst):
-        raise InputError(
-            f"{name} have {len(src):,} first ends and {len(dst):,} second ones: pass columns of equal length"
-        )
-    return edges, src, dst
-
-
-def _ends(edges: Any, name: str) -> list[Any]:
-    """Return both columns of ids of the edges that a caller requests."""
-    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        return [edges.iloc[:, place] for place in ends_of(name, edges.columns)]
-    if getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
-        return [edges[:, 0], edges[:, 1]]
-    if isinstance(edges, tuple | list) and are_two_columns(edges):
-        if all(isinstance(end, tuple | list | range) or getattr(end, "ndim", 0) == 1 for end in edges):
-            return list(edges)
-    iterable = hasattr(edges, "__len__") and not (isinstance(edges, str | bytes) or hasattr(edges, "ndim"))
-    pairs = list(edges) if iterable else []
-    if not iterable or not all(
-        (isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs
-    ):
-        raise InputError(
-            f"{name} {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of "
-            "two columns, or a pair of columns"
-        )
-    return [[pair[end] for pair in pairs] for end in (0, 1)]
+    check_lengths(len(src), len(dst), places_of((0, 1), f"pair for {name}"))
+    names = [list(column) for column in columns] if are_labels else [src, dst]
+    return names, src, dst
 
 
 def _matched(part: Array, distinct_keys: Array) -> Array:

@@ -7,15 +7,14 @@ of an answer replaces positions by labels, and vertices and edges that a caller 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.id_names import ends_of
 
-__all__ = ["Labels", "pairs_of_labels"]
+__all__ = ["Labels"]
 
 Array = Any
 
@@ -78,40 +77,3 @@ class Labels:
                     "example with networkx.relabel_nodes"
                 )
         return list(texts)
-
-
-def pairs_of_labels(edges: Any, name: str) -> list[tuple[Any, Any]]:
-    """Return a caller's edges as pairs of labels; `name` is that of the parameter, for errors.
-
-    They are a NetworkX graph, a table, an array of shape (m, 2), a pair of lists or arrays, or an iterable of pairs;
-    InputError refuses others.
-    """
-    if hasattr(edges, "adjacency"):
-        return [(u, v) for u, v in edges.edges()]
-    if hasattr(edges, "to_pandas"):
-        edges = edges.to_pandas()
-    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
-        return list(zip(*(edges.iloc[:, place] for place in ends_of(name, edges.columns)), strict=True))
-    # Two lists or arrays are two columns; two tuples are two edges, because labels may be tuples.
-    columns = edges if isinstance(edges, Sequence) and len(edges) == 2 else [()]
-    if all(isinstance(column, list) or getattr(column, "ndim", 0) == 1 for column in columns):
-        if len(edges[0]) != len(edges[1]):
-            raise InputError(
-                f"{name} have {len(edges[0]):,} first ends and {len(edges[1]):,} second ones: an edge has two; pass "
-                "columns of equal length"
-            )
-        return list(zip(*edges, strict=True))
-    if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
-        raise _no_pairs(edges, name)
-    pairs = list(edges)
-    for pair in pairs:
-        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise _no_pairs(pair, name)
-    return [tuple(pair) for pair in pairs]
-
-
-def _no_pairs(value: Any, name: str) -> InputError:
-    return InputError(
-        f"{name} holds {shown(value)} where a pair of vertices is expected: an edge has two ends; give a list of pairs "
-        "of the graph's own vertices, a table of two columns, or a NetworkX graph"
-    )

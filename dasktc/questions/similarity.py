@@ -232,12 +232,11 @@ def _task(job: Job, of_u: Array, of_v: Array, of_w: Array, *blocks: OrientedCSR)
 
 
 def _of_given(graph: CountingContext, name: MeasureName, pairs: Any, kind: FrameKind) -> Any:
-    rows, *columns = given_pairs(graph, pairs, "pairs")
+    names, *columns = given_pairs(graph, pairs, "pairs")
     ends = np.stack([dense_ids(graph, ids) for ids in columns])
     if (ends < 0).any():
         end, number = (int(place) for place in np.argwhere(ends < 0)[0])
-        example = columns[end][number] if graph.prepared.source.labels is None else rows[number][end]
-        raise unknown("pairs", example, int((ends < 0).sum()), "id")
+        raise unknown("pairs", names[end][number], int((ends < 0).sum()), "id")
     values = _pair_values(graph, name, ends)
     src, dst = (column(ids) for ids in columns)
     return given_as(labelled(graph, frame_of({"src": src, "dst": dst, name: values}, "pandas"), ("src", "dst")), kind)

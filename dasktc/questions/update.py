@@ -31,7 +31,8 @@ from dasktc.backends.vertex_maps import check_size
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import for_backend
-from dasktc.io.labels import pairs_of_labels
+from dasktc.io.columns import check_lengths, places_of
+from dasktc.io.memory.kinds import columns_of_pairs
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size, refuse_beyond
 from dasktc.pipeline.build_blocks import GridPartition
@@ -164,10 +165,7 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
     if labels is None:
         sources = [_open_rows(rows, ids) for rows in (remove, add)]
     else:
-        removed_pairs, added_pairs = (
-            pairs_of_labels(() if rows is None else rows, keyword)
-            for rows, keyword in ((remove, "remove"), (add, "add"))
-        )
+        removed_pairs, added_pairs = _pairs_of_labels(remove, "remove"), _pairs_of_labels(add, "add")
         labels = labels.extended(chain.from_iterable(added_pairs))
         ends = [labels.ids(chain.from_iterable(pairs)).reshape(-1, 2) for pairs in (removed_pairs, added_pairs)]
         # An edge with an unknown end is in no graph.
@@ -264,6 +262,12 @@ def _open_rows(rows: Any, ids: Ids) -> Source:
 
     source: Source = from_object(rows, options)
     return source
+
+
+def _pairs_of_labels(rows: Any, name: str) -> list[tuple[Any, Any]]:
+    first, second = columns_of_pairs(() if rows is None else rows, name, are_labels=True)
+    check_lengths(len(first), len(second), places_of((0, 1), f"pair for {name}"))
+    return list(zip(first, second, strict=True))
 
 
 def _rows_of_batch(removals: list[Any], additions: list[Any], ids: Ids) -> _Rows:

@@ -231,6 +231,8 @@ def test_any_vertices_and_edges(edges, options, data):
         lambda rows: tuple(rows[["src", "dst"]].to_numpy().T.tolist()),
         lambda rows: rows[["src", "dst"]].to_numpy().T.tolist(),
         lambda rows: set(map(tuple, rows[["src", "dst"]].to_numpy().tolist())),
+        lambda rows: map(frozenset, rows[["src", "dst"]].to_numpy().tolist()),
+        lambda rows: nx.from_pandas_edgelist(rows, "src", "dst"),
     ],
 )
 def test_edges_are_asked_for_in_any_form(asked):
@@ -263,11 +265,11 @@ def test_vertices_are_asked_for_in_any_form(vertices):
         ("triangles", [0.5], "fraction"),
         ("edge_support", [(10**9, 3)], r"edges has 1 edge that is not in the graph, for example \(1000000000, 3\)"),
         ("edge_support", [(3, 3), (3, 3)], r"edges has 2 edges that are not in the graph, for example \(3, 3\)"),
-        ("edge_support", [3, 4], "are no pairs of ids"),
-        ("edge_support", "ab", "are no pairs of ids"),
-        ("edge_support", 7, "are no pairs of ids"),
-        ("edge_support", np.zeros((2, 3)), "are no pairs of ids"),
-        ("edge_support", ([3, 4], [5]), "edges have 2 first ends and 1 second ones"),
+        ("edge_support", [3, 4], "edges holds 3 where a pair of vertices is expected"),
+        ("edge_support", "ab", "edges holds 'ab' where a pair"),
+        ("edge_support", 7, "edges holds 7 where a pair"),
+        ("edge_support", np.zeros((2, 3)), r"edges holds array\(\[0., 0., 0.\]\) where a pair"),
+        ("edge_support", ([3, 4], [5]), "column 0 of the pair for edges has 2 rows, column 1 .* 1: .* equal length"),
     ],
 )
 def test_what_is_not_there_is_refused(question, asked, why):

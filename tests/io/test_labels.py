@@ -75,8 +75,9 @@ def test_selections_are_translated(graph):
         (lambda graph: graph.edge_support(edges=[((0, 0), 2.5)]), r"1 edge .* for example \(\(0, 0\), 2.5\)"),
         (lambda graph: graph.edge_support(edges=[1, 2]), "edges holds 1 where a pair of vertices is expected"),
         (lambda graph: graph.edge_support(edges=5), "edges holds 5 where a pair"),
-        (lambda graph: graph.edge_support(edges=[[1, 2, 3], [4, 5]]), "3 first ends and 2 second ones"),
+        (lambda graph: graph.edge_support(edges=[[1, 2, 3], [4, 5]]), "column 0 of the pair for edges has 3 rows"),
         (lambda graph: graph.edge_support(frame="dask"), "frame='dask' .* float, frozenset, str, tuple"),
+        (lambda graph: graph.update(add=[["x", "y"], ["z"]]), "column 0 of the pair for add has 2 rows"),
         (lambda graph: graph.update(add=["ab"]), "add holds 'ab' where a pair"),
         (lambda graph: graph.update(add=[((0, 0), None)]), "add holds None where a vertex is expected"),
         (

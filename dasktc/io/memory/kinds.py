@@ -6,9 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
+from dasktc.io.id_names import ends_of
 
-__all__ = ["ON_GPU", "are_two_columns", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots", "unknown"]
+__all__ = [
+    "ON_GPU", "are_two_columns", "columns_of_pairs", "holds_edges", "is_view_of_edges", "kind", "meta_of", "roots",
+    "unknown",
+]  # fmt: skip
 
 ON_GPU = {
     "cudf": ".to_pandas()",
@@ -61,6 +65,32 @@ def are_two_columns(items: Sequence[Any]) -> bool:
         isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
         for item in items
     )
+
+
+def columns_of_pairs(pairs: Any, name: str, are_labels: bool = False) -> list[Any]:
+    """Return the two columns of a caller's pairs of vertices; `name` is that of the parameter, for errors.
+
+    Pairs are a table, an array of shape (m, 2), two columns, a NetworkX graph, or an iterable of pairs; InputError
+    refuses others. Labels may be tuples, so a tuple of labels is no column.
+    """
+    pairs = pairs.to_pandas() if hasattr(pairs, "to_pandas") else pairs
+    pairs = pairs.edges() if hasattr(pairs, "adjacency") else pairs
+    if getattr(pairs, "ndim", 0) == 2 and hasattr(pairs, "iloc") and pairs.shape[1] >= 2:
+        return [pairs.iloc[:, place] for place in ends_of(name, pairs.columns)]
+    if getattr(pairs, "ndim", 0) == 2 and pairs.shape[1] == 2:
+        return [pairs[:, 0], pairs[:, 1]]
+    column_types = list if are_labels else (list, tuple, range)
+    if isinstance(pairs, Sequence) and are_two_columns(pairs):
+        if all(isinstance(end, column_types) or getattr(end, "ndim", 0) == 1 for end in pairs):
+            return list(pairs)
+    items = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes) else [pairs]
+    for item in items:
+        if isinstance(item, str | bytes) or not hasattr(item, "__len__") or len(item) != 2:
+            raise InputError(
+                f"{name} holds {shown(item)} where a pair of vertices is expected: a pair has two ends; give a list of "
+                "pairs, an array of shape (m, 2), a table of two columns, a pair of columns, or a NetworkX graph"
+            )
+    return [list(column) for column in zip(*items, strict=True)] or [[], []]
 
 
 def holds_edges(obj: Any) -> bool:

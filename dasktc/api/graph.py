@@ -397,16 +397,12 @@ class Graph(Summarised):
 
     @overload
     def triangles(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[int]: ...
-
     @overload
     def triangles(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def triangles(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
-
     @overload
     def triangles(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
-
     @said_in_one_line
     def triangles(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Count the triangles of every vertex.
@@ -454,16 +450,12 @@ class Graph(Summarised):
 
     @overload
     def edge_support(self, *, frame: Pandas | None = ..., edges: Any = ...) -> pd.DataFrame: ...
-
     @overload
     def edge_support(self, *, frame: Polars, edges: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def edge_support(self, *, frame: DaskFrame, edges: Any = ...) -> dd.DataFrame: ...
-
     @overload
     def edge_support(self, *, frame: Cudf, edges: Any = ...) -> Any: ...
-
     @said_in_one_line
     def edge_support(self, *, frame: FrameName | None = None, edges: Any = None) -> Any:
         """Count the triangles of every edge.
@@ -515,22 +507,18 @@ class Graph(Summarised):
         bound: int = ...,
         frame: Pandas | None = ...,
     ) -> pd.DataFrame: ...
-
     @overload
     def similarity(
         self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: Polars
     ) -> pl.DataFrame: ...
-
     @overload
     def similarity(
         self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: DaskFrame
     ) -> dd.DataFrame: ...
-
     @overload
     def similarity(
         self, pairs: Any = ..., measure: MeasureName = ..., *, top: int | None = ..., bound: int = ..., frame: Cudf
     ) -> Any: ...
-
     @said_in_one_line
     def similarity(
         self,
@@ -608,16 +596,12 @@ class Graph(Summarised):
 
     @overload
     def edge_list(self, *, frame: DaskFrame = ...) -> dd.DataFrame: ...
-
     @overload
     def edge_list(self, *, frame: Pandas) -> pd.DataFrame: ...
-
     @overload
     def edge_list(self, *, frame: Polars) -> pl.DataFrame: ...
-
     @overload
     def edge_list(self, *, frame: Cudf) -> Any: ...
-
     @said_in_one_line
     def edge_list(self, *, frame: FrameName = "dask") -> Any:
         """Return what was read and cleaned: every undirected edge once, without loops and directions.
@@ -654,16 +638,12 @@ class Graph(Summarised):
 
     @overload
     def oriented_edges(self, *, frame: DaskFrame = ...) -> dd.DataFrame: ...
-
     @overload
     def oriented_edges(self, *, frame: Pandas) -> pd.DataFrame: ...
-
     @overload
     def oriented_edges(self, *, frame: Polars) -> pl.DataFrame: ...
-
     @overload
     def oriented_edges(self, *, frame: Cudf) -> Any: ...
-
     @said_in_one_line
     def oriented_edges(self, *, frame: FrameName = "dask") -> Any:
         """Return the clean, oriented edges as a data frame whose partitions stay where they are made.
@@ -709,16 +689,12 @@ class Graph(Summarised):
     def clustering(
         self, weight: str | int | None = ..., *, frame: Pandas | None = ..., vertices: Any = ...
     ) -> pd.Series[float]: ...
-
     @overload
     def clustering(self, weight: str | int | None = ..., *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def clustering(self, weight: str | int | None = ..., *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
-
     @overload
     def clustering(self, weight: str | int | None = ..., *, frame: Cudf, vertices: Any = ...) -> Any: ...
-
     @said_in_one_line
     def clustering(
         self, weight: str | int | None = None, *, frame: FrameName | None = None, vertices: Any = None
@@ -766,16 +742,12 @@ class Graph(Summarised):
 
     @overload
     def measures(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.DataFrame: ...
-
     @overload
     def measures(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def measures(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.DataFrame: ...
-
     @overload
     def measures(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
-
     @said_in_one_line
     def measures(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's degree, triangles and local clustering coefficient.
@@ -819,16 +791,12 @@ class Graph(Summarised):
 
     @overload
     def square_clustering(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[float]: ...
-
     @overload
     def square_clustering(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def square_clustering(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
-
     @overload
     def square_clustering(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
-
     @said_in_one_line
     def square_clustering(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's square clustering coefficient: the share of its possible 4-cycles that exist.
@@ -1007,16 +975,12 @@ class Graph(Summarised):
 
     @overload
     def core_number(self, *, frame: Pandas | None = ..., vertices: Any = ...) -> pd.Series[int]: ...
-
     @overload
     def core_number(self, *, frame: Polars, vertices: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def core_number(self, *, frame: DaskFrame, vertices: Any = ...) -> dd.Series: ...
-
     @overload
     def core_number(self, *, frame: Cudf, vertices: Any = ...) -> Any: ...
-
     @said_in_one_line
     def core_number(self, *, frame: FrameName | None = None, vertices: Any = None) -> Any:
         """Compute the core number of every vertex: the largest k of a k-core that contains it.
@@ -1052,16 +1016,12 @@ class Graph(Summarised):
 
     @overload
     def truss(self, k: int | None = ..., *, frame: Pandas | None = ..., edges: Any = ...) -> pd.DataFrame: ...
-
     @overload
     def truss(self, k: int | None = ..., *, frame: Polars, edges: Any = ...) -> pl.DataFrame: ...
-
     @overload
     def truss(self, k: int | None = ..., *, frame: DaskFrame, edges: Any = ...) -> dd.DataFrame: ...
-
     @overload
     def truss(self, k: int | None = ..., *, frame: Cudf, edges: Any = ...) -> Any: ...
-
     @said_in_one_line
     def truss(self, k: int | None = None, *, frame: FrameName | None = None, edges: Any = None) -> Any:
         """Compute the trussness of every edge, the largest k of a k-truss that contains it; with `k` find that k-truss.
@@ -1120,16 +1080,12 @@ class Graph(Summarised):
 
     @overload
     def triangle_list(self, limit: int | None = ..., *, frame: Pandas | None = ...) -> pd.DataFrame: ...
-
     @overload
     def triangle_list(self, limit: int | None = ..., *, frame: Polars) -> pl.DataFrame: ...
-
     @overload
     def triangle_list(self, limit: int | None = ..., *, frame: DaskFrame) -> dd.DataFrame: ...
-
     @overload
     def triangle_list(self, limit: int | None = ..., *, frame: Cudf) -> Any: ...
-
     @said_in_one_line
     def triangle_list(self, limit: int | None = None, *, frame: FrameName | None = None) -> Any:
         """List the triangles.
@@ -1179,7 +1135,6 @@ class Graph(Summarised):
         checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
     ) -> Result: ...
-
     @overload
     def survey(
         self,
@@ -1190,7 +1145,6 @@ class Graph(Summarised):
         checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
     ) -> Result: ...
-
     @said_in_one_line
     def survey(
         self,

@@ -235,17 +235,12 @@ class Method:
 
 @dataclass(frozen=True)
 class Options(Method):
-    """A method, the backend that counts by it, and the memory that it may take: the inputs of a plan.
-
-    Attributes
-    ----------
-    backend : {"auto", "cpu", "cuda"}
-    memory : int, str or None
-        Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
-    """
+    """A method, the backend that counts by it, and the memory that it may take: the inputs of a plan."""
 
     backend: str = "auto"
+    """{"auto", "cpu", "cuda"}."""
     memory: int | str | None = None
+    """Bytes that the data may take in one process, shared by its threads, e.g. "4GB"."""
 
     def __post_init__(self) -> None:
         """Refuse a backend that does not exist, and a size that is none."""

@@ -26,23 +26,17 @@ SUMS = 8
 
 @dataclass(frozen=True)
 class SmallKeys:
-    """Keys of a small graph, ready to be counted.
-
-    Attributes
-    ----------
-    keys : array of int64
-        `smaller << shift | larger` for each raw edge, in dense ids or ids less the smallest; a loop's ends are equal.
-    vertices, shift : int
-        All ids are below `vertices`, which is at most 1 << shift.
-    loops : int
-    matrix : DeviceBitMatrix
-    """
+    """Keys of a small graph, ready to be counted."""
 
     keys: Array
+    """Array of int64. `smaller << shift | larger` for each raw edge, in dense ids or ids less the smallest; a loop's
+    ends are equal."""
     vertices: int
     shift: int
+    """All ids are below `vertices`, which is at most 1 << shift."""
     loops: int
     matrix: Any
+    """DeviceBitMatrix."""
 
     @property
     def nbytes(self) -> int:
@@ -56,24 +50,16 @@ class SmallKeys:
 
 
 class BitCount(NamedTuple):
-    """Result of a count by bit matrix.
-
-    Attributes
-    ----------
-    vertices, edges : int
-        Vertices with an edge, and distinct edges.
-    triangles : int
-    wedges : int
-        Σ in·out of the edges directed by degree, as in the orientation.
-    probes : int
-        Set bits read in the two rows of every edge, Σ d² in all.
-    """
+    """Result of a count by bit matrix."""
 
     vertices: int
     edges: int
+    """Vertices with an edge, and distinct edges."""
     triangles: int
     wedges: int
+    """Σ in·out of the edges directed by degree, as in the orientation."""
     probes: int
+    """Set bits read in the two rows of every edge, Σ d² in all."""
 
 
 def worthwhile(vertices: int, edges: int) -> bool:

@@ -25,15 +25,11 @@ class Hash(NamedTuple):
     """A hash function of integers to words of 64 bits.
 
     Of the word number * scale + start it is the product of the upper half, and of both halves' exclusive or.
-
-    Attributes
-    ----------
-    scale, start : int
-        Random, below 2^64; the scale is odd.
     """
 
     scale: int
     start: int
+    """Random, below 2^64; the scale is odd."""
 
     @classmethod
     def draw(cls) -> Hash:
@@ -46,42 +42,27 @@ class Hash(NamedTuple):
 
 
 class ColumnFacts(NamedTuple):
-    """Facts of consecutive columns of a block.
-
-    Attributes
-    ----------
-    descents : int
-        Number of columns that do not exceed the one before.
-    total : int
-        Sum of their hashes, modulo 2^64.
-    """
+    """Facts of consecutive columns of a block."""
 
     descents: int
+    """Number of columns that do not exceed the one before."""
     total: int
+    """Sum of their hashes, modulo 2^64."""
 
 
 class RowFacts(NamedTuple):
-    """Facts of rows of a block.
-
-    Attributes
-    ----------
-    wrong : int
-        Number of rows that do not lie within the columns, or end before they begin.
-    descents : int
-        Number of rows whose first column does not exceed the column before it, which is another row's.
-    outside : int
-        Number of rows whose first column is negative, or the last one no column of the block.
-    above : int
-        Number of rows whose last column is not below the row.
-    total : int
-        Sum of the rows' hashes, each times the row's number of edges, modulo 2^64.
-    """
+    """Facts of rows of a block."""
 
     wrong: int
+    """Number of rows that do not lie within the columns, or end before they begin."""
     descents: int
+    """Number of rows whose first column does not exceed the column before it, which is another row's."""
     outside: int
+    """Number of rows whose first column is negative, or the last one no column of the block."""
     above: int
+    """Number of rows whose last column is not below the row."""
     total: int
+    """Sum of the rows' hashes, each times the row's number of edges, modulo 2^64."""
 
     @classmethod
     def add_up(cls, parts: Iterable[RowFacts]) -> RowFacts:
@@ -91,23 +72,16 @@ class RowFacts(NamedTuple):
 
 
 class VertexFacts(NamedTuple):
-    """Facts of entries of a graph's vertex vectors.
-
-    Attributes
-    ----------
-    sources, targets : int
-        Sums of the vertices' hashes times their out-degrees, and times their in-degrees, modulo 2^64.
-    dense, ids : int
-        Sums of the hashes of the order's entries, and of the vertices, modulo 2^64.
-    wedges : int
-        Σ in·out, exact.
-    """
+    """Facts of entries of a graph's vertex vectors."""
 
     sources: int
     targets: int
+    """Sums of the vertices' hashes times their out-degrees, and times their in-degrees, modulo 2^64."""
     dense: int
     ids: int
+    """Sums of the hashes of the order's entries, and of the vertices, modulo 2^64."""
     wedges: int
+    """Σ in·out, exact."""
 
     @classmethod
     def add_up(cls, parts: Iterable[VertexFacts]) -> VertexFacts:

@@ -56,35 +56,26 @@ class OrientedCSR:
     Rows and columns are numbered inside the block, in the order of their vertex ids: their ids are
     `row * stride + row_first` and `column * stride + column_first`, or with `members` the entries there. A
     whole graph is a single block with stride 1 and firsts 0.
-
-    Attributes
-    ----------
-    offsets : array of int64, shape (rows + 1,)
-        Row r is `columns[offsets[r]:offsets[r + 1]]`.
-    columns : array of int32, shape (edges,)
-        Distinct within each row.
-    stride, row_first, column_first : int
-        n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges.
-    ordered : bool
-        Every column's vertex id is below its row's (`degree` order): whatever closes a triangle over edge (u, v) comes
-        before v in row u. In any other order nothing may be cut at v.
-    place : (int, int)
-        The block's place in its scheme's grid.
-    members : array of int32 or None
-        The vertex ids of a block whose rows and columns are the same vertices and form no arithmetic progression.
-    sorted_rows : bool
-        Whether the columns of each row are in ascending order.
     """
 
     offsets: Array
+    """Array of int64, shape (rows + 1,). Row r is `columns[offsets[r]:offsets[r + 1]]`."""
     columns: Array
+    """Array of int32, shape (edges,). Distinct within each row."""
     stride: int = 1
     row_first: int = 0
     column_first: int = 0
+    """n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges."""
     ordered: bool = False
+    """Every column's vertex id is below its row's (`degree` order): whatever closes a triangle over edge (u, v) comes
+    before v in row u. In any other order nothing may be cut at v."""
     place: tuple[int, int] = (0, 0)
+    """The block's place in its scheme's grid."""
     members: Array | None = None
+    """Array of int32. The vertex ids of a block whose rows and columns are the same vertices and form no arithmetic
+    progression."""
     sorted_rows: bool = True
+    """Whether the columns of each row are in ascending order."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         firsts = self.stride, self.row_first, self.column_first
@@ -143,31 +134,22 @@ def _received(offsets: Array, columns: Array, sorted_rows: bool, *state: Any) ->
 
 @dataclass(frozen=True)
 class BlockTask:
-    """A counting task: a block triple, and the rows of its index block to count.
-
-    Attributes
-    ----------
-    index, table, stream : OrientedCSR
-        The triple; they may be the same object.
-    split, splits : int
-        Which share of the index rows is counted. The cuts depend on the blocks alone: every row is in one split, and in
-        the same one wherever and however often a task runs.
-    cut_for : str
-        The kernel whose work the splits share evenly, whichever kernel counts.
-    rows : (int, int) or None
-        First index row and the end of the range, where rows are given explicitly.
-    dealt : bool
-        Rows are dealt out to the splits instead of cut into ranges.
-    """
+    """A counting task: a block triple, and the rows of its index block to count."""
 
     index: OrientedCSR
     table: OrientedCSR
     stream: OrientedCSR
+    """The triple; they may be the same object."""
     split: int = 0
     splits: int = 1
+    """Which share of the index rows is counted. The cuts depend on the blocks alone: every row is in one split, and in
+    the same one wherever and however often a task runs."""
     cut_for: str = "hub"
+    """The kernel whose work the splits share evenly, whichever kernel counts."""
     rows: tuple[int, int] | None = None
+    """First index row and the end of the range, where rows are given explicitly."""
     dealt: bool = False
+    """Rows are dealt out to the splits instead of cut into ranges."""
 
     @property
     def sorted_rows(self) -> bool:
@@ -207,23 +189,16 @@ class TaskCount(NamedTuple):
 
 
 class Places(NamedTuple):
-    """A batch of triangles, as positions in a task's blocks.
-
-    Attributes
-    ----------
-    row : array of int32
-        Row u of the index and of the table.
-    uv, uw, vw : array of int64
-        Positions of the three edges in the columns of index, table and stream.
-    wedges : int
-        Wedges that were not those of earlier batches, as in `TaskCount`.
-    """
+    """A batch of triangles, as positions in a task's blocks."""
 
     row: Array
+    """Array of int32. Row u of the index and of the table."""
     uv: Array
     uw: Array
     vw: Array
+    """Array of int64. Positions of the three edges in the columns of index, table and stream."""
     wedges: int
+    """Wedges that were not those of earlier batches, as in `TaskCount`."""
 
 
 def send_from_device_to_device() -> None:

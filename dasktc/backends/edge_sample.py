@@ -17,18 +17,12 @@ Array = Any
 
 
 class Colours(NamedTuple):
-    """Random colours of vertices.
-
-    Attributes
-    ----------
-    number : int
-        Number of colours, below 2^32; the sample has about one of so many edges.
-    key : int
-        Key of the hash, below 2^64.
-    """
+    """Random colours of vertices."""
 
     number: int
+    """Number of colours, below 2^32; the sample has about one of so many edges."""
     key: int
+    """Key of the hash, below 2^64."""
 
 
 def colours_of(ids: Array, colours: Colours, xp: ModuleType) -> Array:

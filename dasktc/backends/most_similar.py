@@ -25,21 +25,15 @@ WEIGHT_BITS = 62
 
 
 class Measure(NamedTuple):
-    """A measure of similarity.
-
-    Attributes
-    ----------
-    number : int
-        In `options.SIMILARITIES`.
-    value : callable (common, degrees, degrees) -> array
-        From the common neighbours of pairs, or the sums of their weights, and the degrees of both ends.
-    weight : callable (degrees) -> array of float64, or None
-        Weights of common neighbours, by their degrees; None: each counts 1.
-    """
+    """A measure of similarity."""
 
     number: int
+    """In `options.SIMILARITIES`."""
     value: Callable[[Array, Array, Array], Array]
+    """Callable (common, degrees, degrees) -> array. From the common neighbours of pairs, or the sums of their weights,
+    and the degrees of both ends."""
     weight: Callable[[Array], Array] | None = None
+    """Callable (degrees) -> array of float64. Weights of common neighbours, by their degrees; None: each counts 1."""
 
 
 def most_similar(

@@ -51,30 +51,20 @@ class TextIds(NamedTuple):
 
 
 class TaskSize(NamedTuple):
-    """Sizes of a counting task, on which a kernel's scratch depends.
-
-    Attributes
-    ----------
-    index_edges : int
-        Index edges of the task's split.
-    table_edges, stream_edges : int
-    columns : int
-        Largest number of columns or rows of a block.
-    splits : int
-        Number of row splits of the index block.
-    parts : int
-        n where vertices are dealt out in turn, id % n; 1 where blocks have ranges of them.
-    lower : bool
-        In `degree` order neither the table nor the stream block has a column above its row.
-    """
+    """Sizes of a counting task, on which a kernel's scratch depends."""
 
     index_edges: int
+    """Index edges of the task's split."""
     table_edges: int
     stream_edges: int
     columns: int
+    """Largest number of columns or rows of a block."""
     splits: int = 1
+    """Number of row splits of the index block."""
     parts: int = 1
+    """n where vertices are dealt out in turn, id % n; 1 where blocks have ranges of them."""
     lower: bool = True
+    """In `degree` order neither the table nor the stream block has a column above its row."""
 
     @property
     def block_edges(self) -> int:
@@ -83,18 +73,12 @@ class TaskSize(NamedTuple):
 
 
 class GraphBounds(NamedTuple):
-    """Known bounds of the graph from which a task's blocks are cut.
-
-    Attributes
-    ----------
-    edges : int
-        At least half of the sum of what vertices are ranked by: edges, or rows that are no loops, if these are more.
-    ordered : bool
-        Ids are in `degree` order.
-    """
+    """Known bounds of the graph from which a task's blocks are cut."""
 
     edges: int
+    """At least half of the sum of what vertices are ranked by: edges, or rows that are no loops, if these are more."""
     ordered: bool
+    """Ids are in `degree` order."""
 
     @property
     def longest(self) -> int:
@@ -242,24 +226,17 @@ class PartEdges(Protocol):
 
 
 class Peeled(NamedTuple):
-    """Result of peeling edges.
-
-    Attributes
-    ----------
-    levels : array of int32, shape (edges,)
-        Level at which each edge was removed, its trussness less 2; -1 for edges that stay.
-    left : array of int32, shape (edges,)
-        For edges that stay, their number of triangles among themselves.
-    triangles : int
-        Number of removed triangles.
-    following : int or None
-        Set where peeling ended early because fewer than half of the edges stay: the level to continue from.
-    """
+    """Result of peeling edges."""
 
     levels: Any
+    """Array of int32, shape (edges,). Level at which each edge was removed, its trussness less 2; -1 for edges that
+    stay."""
     left: Any
+    """Array of int32, shape (edges,). For edges that stay, their number of triangles among themselves."""
     triangles: int
+    """Number of removed triangles."""
     following: int | None = None
+    """Set where peeling ended early because fewer than half of the edges stay: the level to continue from."""
 
 
 class Peel(Protocol):
@@ -404,128 +381,101 @@ class BitMatrix(Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend: the modules and functions of one kind of device that stages and counting tasks need.
-
-    Attributes
-    ----------
-    name : str
-        The name that tasks carry.
-    frame : module
-        The data frame module of edge frames: pandas or cudf.
-    array : module
-        The array module of everything after reading: numpy or cupy.
-    read : callable (part, upstream) -> edges
-        Reads a part of a source (`io.source.Part`) to a frame of `frame`, or on a device to `EdgeArrays` where ids are
-        integers. Columns of integers are the arrays that the part has made, without a copy.
-    wrap : callable (src, dst) -> edges
-        Makes the edges of two arrays of one type, which share their memory with them, as `read` does.
-    edge_frame : callable (edges) -> frame
-        Makes the frame of `frame` that a worker holds of edges that were read, or of a list of these, without a copy.
-    text : TextIds
-    distinct : callable (values) -> array
-        The distinct values of an integer array, ascending.
-    lookup : callable (ids, values) -> array
-        The place, int32 or int64, of each value among `ids`, which are ascending and distinct, and contain it.
-    sort : callable (keys, bound) -> array
-        Sorts `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
-    merge : callable (arrays, bound, low) -> array
-        Sorts the keys of several arrays into a new one; the arrays are not changed, the list is emptied. Keys that
-        differ only in bits below `low` may come in any order.
-    dealt : callable (arrays, bound, span, calls) -> Buckets
-        Deals the keys of several arrays to buckets, and empties the list. All keys are in the half-open `span`, if it
-        is given. `calls` (function, inputs, *shared), if given, calls `function(input, *shared)` for each input and
-        returns the results, perhaps on several threads.
-    count : callable (task, kernel) -> TaskCount
-        Evaluates one block triple with the named kernel.
-    expected_probes : callable (task, kernel) -> int
-        The probes of `count`, from row lengths and positions alone.
-    support : callable (task, kernel) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them: by the named kernel if that
-        computes them itself (`backends.support_kernels`), else by visiting the triangles one by one.
-    vertex_support : callable (task, kernel, sides, sizes) -> (sums, triangles, wedges)
-        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that computes
-        them itself.
-    listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
-    batches : callable (task, size) -> iterator of Places
-        Every triangle of a task once, some `size` at a time, as `backends.cpu.batches.batches` yields them.
-    peel : Peel
-        Peels a graph by degrees and by supports.
-    add_ends : callable (block, values, at_row, at_column)
-        Adds each edge's value to both of its ends, as `visit.add_ends` does.
-    memory : callable () -> int
-        Bytes that this process could allocate now where the blocks are.
-    chunk : int
-        Number of elements with which elementwise arithmetic runs fastest.
-    edges : Edges
-        Functions on edges.
-    part_edges : PartEdges
-        Functions on the edges of parts with proxies.
-    block_facts : BlockFacts
-        Functions that check blocks and vertex vectors.
-    vertices : Vertices
-        Functions on vertex vectors.
-    bit_matrix : BitMatrix
-        Counting of small graphs, from raw edges to the number.
-    answers : Answers
-        Conversion to result columns.
-    make : callable (recipe, first, last) -> frame, or (source, target)
-        Makes a generated graph's edges: a frame of `frame`, or on a device two arrays.
-    upload : callable (size, fill) -> array of uint8
-        Returns bytes in the backend's memory, which `fill` (buffer, start) reads in several threads.
-    rows : callable (text, separator, columns) -> (source, target) or None
-        Parses whole lines of two integers, on a device or the host; None for a text that `io.formats.rows` must parse.
-    references : (str, str)
-        A short and plain kernel with which others are verified, and the one with which that is verified.
-    cliques : callable (task, size) -> (cliques, work, wedges)
-        Counts cliques in a block that is the whole graph, as `backends.cpu.cliques.count` does.
-    closed_wedges : callable (task, Strata) -> (sampled, closed)
-        Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
-    processors : callable () -> int
-        Multiprocessors of the device; 1 on the CPU.
-    wait : callable ()
-        Waits until the device has done what was submitted to it; the CPU has when a call returns.
-    warm : callable () -> int
-        Compiles all kernels, or loads them from the cache of compiled ones, and returns their number.
-    """
+    """A backend: the modules and functions of one kind of device that stages and counting tasks need."""
 
     name: str
+    """The name that tasks carry."""
     frame: ModuleType
+    """The data frame module of edge frames: pandas or cudf."""
     array: ModuleType
+    """The array module of everything after reading: numpy or cupy."""
     read: Callable[[Any, Any], Any]
+    """Callable (part, upstream) -> edges. Reads a part of a source (`io.source.Part`) to a frame of `frame`, or on a
+    device to `EdgeArrays` where ids are integers. Columns of integers are the arrays that the part has made, without a
+    copy."""
     wrap: Callable[[Any, Any], Any]
+    """Callable (src, dst) -> edges. Makes the edges of two arrays of one type, which share their memory with them, as
+    `read` does."""
     edge_frame: Callable[[Any], Any]
+    """Callable (edges) -> frame. Makes the frame of `frame` that a worker holds of edges that were read, or of a list
+    of these, without a copy."""
     text: TextIds
     distinct: Callable[[Any], Any]
+    """Callable (values) -> array. The distinct values of an integer array, ascending."""
     lookup: Callable[[Any, Any], Any]
+    """Callable (ids, values) -> array. The place, int32 or int64, of each value among `ids`, which are ascending and
+    distinct, and contain it."""
     sort: Callable[[Any, int], Any]
+    """Callable (keys, bound) -> array. Sorts `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and
+    return `keys`."""
     merge: Callable[[list[Any], int, int], Any]
+    """Callable (arrays, bound, low) -> array. Sorts the keys of several arrays into a new one; the arrays are not
+    changed, the list is emptied. Keys that differ only in bits below `low` may come in any order."""
     dealt: Callable[..., Buckets]
+    """Callable (arrays, bound, span, calls) -> Buckets. Deals the keys of several arrays to buckets, and empties the
+    list. All keys are in the half-open `span`, if it is given. `calls` (function, inputs, *shared), if given, calls
+    `function(input, *shared)` for each input and returns the results, perhaps on several threads."""
     count: Callable[[BlockTask, str], TaskCount]
+    """Callable (task, kernel) -> TaskCount. Evaluates one block triple with the named kernel."""
     expected_probes: Callable[[BlockTask, str], int]
+    """Callable (task, kernel) -> int. The probes of `count`, from row lengths and positions alone."""
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
+    """Callable (task, kernel) -> (supports, triangles, wedges). Each edge's triangles in a task, as
+    `backends.cpu.visit.support` returns them: by the named kernel if that computes them itself
+    (`backends.support_kernels`), else by visiting the triangles one by one."""
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
+    """Callable (task, kernel, sides, sizes) -> (sums, triangles, wedges). Each vertex's triangles in a task, as
+    `backends.cpu.supports.vertices` returns them, by a kernel that computes them itself."""
     listing: Callable[[BlockTask, int], Any]
+    """Callable (task, limit) -> array. The first triangles of a task, as `backends.cpu.visit.listing` returns them."""
     batches: Callable[[BlockTask, int], Iterator[Places]]
+    """Callable (task, size) -> iterator of Places. Every triangle of a task once, some `size` at a time, as
+    `backends.cpu.batches.batches` yields them."""
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    """Callable (block, values, at_row, at_column). Adds each edge's value to both of its ends, as `visit.add_ends`
+    does."""
     cliques: Callable[[BlockTask, int], tuple[int, int, int]]
+    """Callable (task, size) -> (cliques, work, wedges). Counts cliques in a block that is the whole graph, as
+    `backends.cpu.cliques.count` does."""
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
+    """Callable (task, Strata) -> (sampled, closed). Tests a triple's sampled wedges, as `backends.cpu.wedges.closed`
+    does."""
     memory: Callable[[], int]
+    """Callable () -> int. Bytes that this process could allocate now where the blocks are."""
     edges: Edges
+    """Functions on edges."""
     vertices: Vertices
+    """Functions on vertex vectors."""
     part_edges: PartEdges
+    """Functions on the edges of parts with proxies."""
     block_facts: BlockFacts
+    """Functions that check blocks and vertex vectors."""
     peel: Peel
+    """Peels a graph by degrees and by supports."""
     bit_matrix: BitMatrix
+    """Counting of small graphs, from raw edges to the number."""
     answers: Answers
+    """Conversion to result columns."""
     make: Callable[[Recipe, int, int], Any]
+    """Callable (recipe, first, last) -> frame, or (source, target). Makes a generated graph's edges: a frame of
+    `frame`, or on a device two arrays."""
     upload: Callable[[int, Callable[[Any, int], None]], Any]
+    """Callable (size, fill) -> array of uint8. Returns bytes in the backend's memory, which `fill` (buffer, start)
+    reads in several threads."""
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None]
+    """Callable (text, separator, columns) -> (source, target). Parses whole lines of two integers, on a device or the
+    host; None for a text that `io.formats.rows` must parse."""
     references: tuple[str, str]
+    """A short and plain kernel with which others are verified, and the one with which that is verified."""
     chunk: int
+    """Number of elements with which elementwise arithmetic runs fastest."""
     processors: Callable[[], int]
+    """Callable () -> int. Multiprocessors of the device; 1 on the CPU."""
     wait: Callable[[], None]
+    """Callable (). Waits until the device has done what was submitted to it; the CPU has when a call returns."""
     warm: Callable[[], int]
+    """Callable () -> int. Compiles all kernels, or loads them from the cache of compiled ones, and returns their
+    number."""
 
     @property
     def on_device(self) -> bool:

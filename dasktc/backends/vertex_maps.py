@@ -53,21 +53,15 @@ class RangeMap:
 
 @dataclass(frozen=True)
 class TableMap(RangeMap, IntegerIds):
-    """A table indexed by id - low.
-
-    Attributes
-    ----------
-    low : int
-        The smallest id.
-    table : array of int32
-        Dense id of each external id, at id - low; entries of ids that do not occur are undefined and never read.
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
-    """
+    """A table indexed by id - low."""
 
     low: int
+    """The smallest id."""
     table: Array
+    """Array of int32. Dense id of each external id, at id - low; entries of ids that do not occur are undefined and
+    never read."""
     ids: Array
+    """Array of int64, shape (V,). The caller's ids, ascending."""
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32, by lookup."""

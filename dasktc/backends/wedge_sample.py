@@ -22,27 +22,18 @@ MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 class Strata(NamedTuple):
-    """The sampled wedges of a triple: those of the strata `first` to `end` - 1 that are its own.
-
-    Attributes
-    ----------
-    first, end : int
-    before : int
-        Wedges of the triples before this one.
-    width : int
-        Wedges of a stratum.
-    key : int
-        Key of the hash, below 2^64.
-    one : bool
-        Index and table are one block: a wedge is two entries of a row, in either order.
-    """
+    """The sampled wedges of a triple: those of the strata `first` to `end` - 1 that are its own."""
 
     first: int
     end: int
     before: int
+    """Wedges of the triples before this one."""
     width: int
+    """Wedges of a stratum."""
     key: int
+    """Key of the hash, below 2^64."""
     one: bool
+    """Index and table are one block: a wedge is two entries of a row, in either order."""
 
 
 def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType, chunk: int = 1 << 22) -> int:

@@ -18,27 +18,18 @@ __all__ = ["CountingContext"]
 
 @dataclass(frozen=True, eq=False)
 class CountingContext:
-    """A graph in oriented blocks, with its plan, options and executor.
-
-    Attributes
-    ----------
-    executor : Executor
-        Runs the counting tasks and holds the blocks.
-    prepared : Prepared
-        Facts of the graph from the pipeline, besides its blocks.
-    blocks : dict of (i, j) to handle of OrientedCSR
-    options : Options
-    tuning : Tuning
-    counted : Counted
-        Cached results of questions; a copy with other blocks starts with an empty cache.
-    """
+    """A graph in oriented blocks, with its plan, options and executor."""
 
     executor: Executor = field(repr=False)
+    """Runs the counting tasks and holds the blocks."""
     prepared: Prepared = field(repr=False)
+    """Facts of the graph from the pipeline, besides its blocks."""
     blocks: Blocks = field(repr=False)
+    """Dict of (i, j) to handle of OrientedCSR."""
     options: Options
     tuning: Tuning = TUNING
     counted: Counted = field(default_factory=Counted, init=False, repr=False)
+    """Cached results of questions; a copy with other blocks starts with an empty cache."""
 
     @property
     def answers(self) -> Answers:

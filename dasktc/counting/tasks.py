@@ -42,16 +42,7 @@ GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """A counting task described by names: what a worker needs besides its three blocks.
-
-    Attributes
-    ----------
-    triple : Triple
-    split, splits : int
-    kernel, backend : str
-    cut : {"rows", "edges"}
-        How the index block is split.
-    """
+    """A counting task described by names: what a worker needs besides its three blocks."""
 
     triple: Triple
     split: int
@@ -59,6 +50,7 @@ class Job:
     kernel: str
     backend: str
     cut: str = "rows"
+    """{"rows", "edges"}. How the index block is split."""
 
     def __str__(self) -> str:
         return f"{self.triple}, split {self.split} of {self.splits}"
@@ -71,23 +63,15 @@ class Job:
 
 @dataclass(frozen=True, order=True)
 class Record:
-    """The report of one counting task.
-
-    Attributes
-    ----------
-    job : Job
-    count : TaskCount
-    worker : str
-        Host and process that ran it.
-    began, ended : float
-        Seconds since the epoch by that host's clock; nan for a task of an earlier run.
-    """
+    """The report of one counting task."""
 
     job: Job
     count: TaskCount
     worker: str
+    """Host and process that ran it."""
     began: float = field(default=nan, compare=False)
     ended: float = field(default=nan, compare=False)
+    """Seconds since the epoch by that host's clock; nan for a task of an earlier run."""
 
 
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:

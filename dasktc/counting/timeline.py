@@ -17,26 +17,19 @@ Array = Any
 
 @dataclass(frozen=True)
 class Timeline:
-    """Begin, end, worker and lane of each task.
-
-    Attributes
-    ----------
-    workers : list of str
-        Host and process, sorted.
-    lanes : array of int64, shape (workers,)
-        Largest number of concurrent tasks of each worker.
-    worker, lane : array of int64, shape (tasks,)
-        Where each task ran; tasks of one lane do not overlap.
-    began, ended : array of float64, shape (tasks,)
-        Seconds since the first task began. The clocks of several hosts are assumed to agree.
-    """
+    """Begin, end, worker and lane of each task."""
 
     workers: list[str]
+    """Host and process, sorted."""
     lanes: Array
+    """Array of int64, shape (workers,). Largest number of concurrent tasks of each worker."""
     worker: Array
     lane: Array
+    """Array of int64, shape (tasks,). Where each task ran; tasks of one lane do not overlap."""
     began: Array
     ended: Array
+    """Array of float64, shape (tasks,). Seconds since the first task began. The clocks of several hosts are assumed to
+    agree."""
 
     @property
     def seconds(self) -> float:

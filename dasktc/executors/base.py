@@ -84,20 +84,14 @@ class Fold(NamedTuple, Generic[Result]):
 
 
 class Executor(Protocol):
-    """Runs the functions of stages; a handle stands for a result, wherever the store keeps it.
-
-    Attributes
-    ----------
-    store : Store
-    backend : Backend
-        The backend with which stage functions compute.
-    tracker : Tracker or None
-        Is told of the calls that have been made.
-    """
+    """Runs the functions of stages; a handle stands for a result, wherever the store keeps it."""
 
     store: Any
+    """Store."""
     backend: Backend = CPU
+    """The backend with which stage functions compute."""
     tracker: Tracker | None = None
+    """Is told of the calls that have been made."""
 
     @property
     def worker_threads(self) -> list[str]:
@@ -144,18 +138,12 @@ class Executor(Protocol):
 
 
 class Store(Protocol):
-    """Keeps results; the defaults are those of results in memory, without a bound.
-
-    Attributes
-    ----------
-    memory_per_call : int or None
-        Bytes that one call may take beside kept results; None: no budget was given.
-    memory_in_parallel : int or None
-        Bytes that each of several concurrent calls may take; None: as much as a single call may take.
-    """
+    """Keeps results; the defaults are those of results in memory, without a bound."""
 
     memory_per_call: int | None = None
+    """Bytes that one call may take beside kept results; None: no budget was given."""
     memory_in_parallel: int | None = None
+    """Bytes that each of several concurrent calls may take; None: as much as a single call may take."""
 
     def memory(self, budget: int | None) -> int | None:
         """Bytes that a counting task may take, from `budget` or the store's own; None: the store sets no bound."""
@@ -179,15 +167,10 @@ class Store(Protocol):
 
 
 class LocalStore(Store, Protocol):
-    """The store of a LocalExecutor: it makes calls within its budget, and keeps their results.
-
-    Attributes
-    ----------
-    repeats : bool
-        A call may be made twice, so its function must not overwrite an argument; for folds see `Fold.add`.
-    """
+    """The store of a LocalExecutor: it makes calls within its budget, and keeps their results."""
 
     repeats: bool = False
+    """A call may be made twice, so its function must not overwrite an argument; for folds see `Fold.add`."""
 
     def evaluate(self, function: Function, handles: list[Any]) -> Any:
         """Call a function with the values of handles, and empty the list; an entry of a list may come as a handle."""
@@ -236,22 +219,15 @@ class LocalStore(Store, Protocol):
 
 
 class ClusterStore(Store, Protocol):
-    """The store of a DaskExecutor: it decides what workers do in a function's place, and what futures stand for.
-
-    Attributes
-    ----------
-    placed : bool
-        The values of futures are small: they locate results. The client takes them, and finds the entries of lists
-        by itself (`entries`); otherwise tasks take lists apart.
-    replica_bytes : float
-        Bytes that a thread has for copies of other workers' blocks.
-    load_there : callable (handle) -> value, or None
-        Loads the value of a handle on a worker; None: futures are of values.
-    """
+    """The store of a DaskExecutor: it decides what workers do in a function's place, and what futures stand for."""
 
     placed: bool = False
+    """The values of futures are small: they locate results. The client takes them, and finds the entries of lists by
+    itself (`entries`); otherwise tasks take lists apart."""
     replica_bytes: float = inf
+    """Bytes that a thread has for copies of other workers' blocks."""
     load_there: Callable[[Any], Any] | None = None
+    """Callable (handle) -> value. Loads the value of a handle on a worker; None: futures are of values."""
 
     def load(self, handle: Any) -> Any:
         """Load the value of a handle that came to the client, into memory of its own."""

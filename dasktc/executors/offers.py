@@ -19,21 +19,14 @@ FILLABLE = 0.6
 
 
 class Offer(NamedTuple):
-    """What one process offers to calls with a backend.
-
-    Attributes
-    ----------
-    address : str
-        Of the worker; empty for this process.
-    why : str or None
-        The reason why it cannot use the backend.
-    free : int
-        Bytes that are available now on a worker's device, where the backend has one.
-    """
+    """What one process offers to calls with a backend."""
 
     address: str
+    """Of the worker; empty for this process."""
     why: str | None
+    """The reason why it cannot use the backend."""
     free: int
+    """Bytes that are available now on a worker's device, where the backend has one."""
 
 
 def offers_of(executor: Executor, backend: str) -> list[Offer]:

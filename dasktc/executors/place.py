@@ -29,24 +29,6 @@ ADDRESS = re.compile(r"[\w.+-]+://.+|(\[[\dA-Fa-f:.]+\]|[\w.-]+):\d+")
 class Place:
     """Where a call runs; without any field on the active client, or in this process if there is none.
 
-    Attributes
-    ----------
-    client : distributed.Client or None
-        Used as it is, and left open.
-    workers : int, "all" or None
-        Start this many local worker processes of one thread each; "all": one per GPU with cuda, else one per core.
-    scheduler : str or None
-        Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
-    scheduler_file : path or None
-        File that a running scheduler wrote.
-    security : distributed.Security or None
-        Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of Dask's configuration.
-    threads : int or None
-        Concurrent calls in this process. If given, everything runs here even if a client is active. None: the number
-        of available cores, but one in a task of a Dask worker.
-    connect_seconds : float
-        Seconds within which the scheduler answers, and its file has its address.
-
     Raises
     ------
     InputError
@@ -54,12 +36,21 @@ class Place:
     """
 
     client: Any = None
+    """`distributed.Client` or None. Used as it is, and left open."""
     workers: int | str | None = None
+    """Start this many local worker processes of one thread each; "all": one per GPU with cuda, else one per core."""
     scheduler: str | None = None
+    """Address of a running scheduler, e.g. "tcp://10.0.0.1:8786"."""
     scheduler_file: str | os.PathLike[str] | None = None
+    """File that a running scheduler wrote."""
     security: Any = None
+    """`distributed.Security` or None. Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of
+    Dask's configuration."""
     threads: int | None = None
+    """Concurrent calls in this process. If given, everything runs here even if a client is active. None: the number of
+    available cores, but one in a task of a Dask worker."""
     connect_seconds: float = CONNECT_SECONDS
+    """Seconds within which the scheduler answers, and its file has its address."""
 
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""

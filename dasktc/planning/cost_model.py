@@ -51,18 +51,12 @@ NEAR = 0.8
 
 @dataclass(frozen=True)
 class Network:
-    """Bytes of blocks that travel between workers.
-
-    Attributes
-    ----------
-    total : int
-        Bytes received by all workers together.
-    largest : int
-        Bytes received by the worker that receives most.
-    """
+    """Bytes of blocks that travel between workers."""
 
     total: int
+    """Bytes received by all workers together."""
     largest: int
+    """Bytes received by the worker that receives most."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -45,37 +45,24 @@ Kind = Literal["call", "tasks"]
 
 
 class SourceSize(NamedTuple):
-    """Size of a source as far as it is known before reading, on which predictions are based.
-
-    Attributes
-    ----------
-    rows : int
-        Approximate number of rows.
-    stored : int
-        Bytes of its files, decompressed; 0 where it is generated or in memory.
-    """
+    """Size of a source as far as it is known before reading, on which predictions are based."""
 
     rows: int
+    """Approximate number of rows."""
     stored: int = 0
+    """Bytes of its files, decompressed; 0 where it is generated or in memory."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """The choice between one call and tasks, with the seconds predicted for each.
-
-    Attributes
-    ----------
-    kind : {"call", "tasks"}
-        One call on one worker, or tasks on all.
-    why : str
-    call, tasks : float or None
-        Predicted seconds from the source to the number; None where nothing is known of the source.
-    """
+    """The choice between one call and tasks, with the seconds predicted for each."""
 
     kind: Kind
+    """One call on one worker, or tasks on all."""
     why: str
     call: float | None = None
     tasks: float | None = None
+    """Predicted seconds from the source to the number; None where nothing is known of the source."""
 
     def __str__(self) -> str:
         way = "in one call on one worker" if self.kind == "call" else "as tasks on all workers"

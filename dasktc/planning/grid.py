@@ -16,18 +16,13 @@ Array = Any
 
 
 class Axis(NamedTuple):
-    """Distribution of vertices over parts, by remainder or in ranges of ids, with their numbers within the parts.
-
-    Attributes
-    ----------
-    vertices, parts : int
-    starts : tuple of int, length parts + 1, or None
-        First id of each range, followed by `vertices`; None: part id % parts holds a vertex, as number id // parts.
-    """
+    """Distribution of vertices over parts, by remainder or in ranges of ids, with their numbers within the parts."""
 
     vertices: int
     parts: int
     starts: tuple[int, ...] | None = None
+    """Tuple of int, length parts + 1. First id of each range, followed by `vertices`; None: part id % parts holds a
+    vertex, as number id // parts."""
 
     @property
     def stride(self) -> int:
@@ -63,42 +58,26 @@ class Axis(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Properties of the oriented graph that the blocks of every scheme depend on.
-
-    Attributes
-    ----------
-    vertices : int
-        V.
-    shift : int
-        Bits of an id in an edge key.
-    ordered : bool
-        Whether every edge points to a smaller id (`degree` order).
-    own : Sharded of int64, shape (V,), or None
-        The part of each vertex, where the caller assigns them.
-    sort_rows : bool
-        Whether rows of blocks are in ascending order.
-    """
+    """Properties of the oriented graph that the blocks of every scheme depend on."""
 
     vertices: int
+    """V."""
     shift: int
+    """Bits of an id in an edge key."""
     ordered: bool
+    """Whether every edge points to a smaller id (`degree` order)."""
     own: Any = None
+    """Sharded of int64, shape (V,), or None. The part of each vertex, where the caller assigns them."""
     sort_rows: bool = True
+    """Whether rows of blocks are in ascending order."""
 
 
 class Layout(NamedTuple):
-    """A grid of blocks, and the ranges of keys in which edges are sorted into them.
-
-    Attributes
-    ----------
-    rows : Axis
-    families : tuple of Axis
-        Axes of the columns, side by side: an edge is in one block of each family.
-    graph : Shape
-    """
+    """A grid of blocks, and the ranges of keys in which edges are sorted into them."""
 
     rows: Axis
     families: tuple[Axis, ...]
+    """Axes of the columns, side by side: an edge is in one block of each family."""
     graph: Shape
 
     @property

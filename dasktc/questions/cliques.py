@@ -39,26 +39,17 @@ SPLITS = 16
 
 @dataclass(frozen=True, repr=False)
 class CliqueCount(Summarised):
-    """The exact number of cliques of one size, with the work and time of counting them.
-
-    Attributes
-    ----------
-    k : int
-        Vertices of a clique.
-    cliques : int
-    work : int
-        64-bit words ANDed for this size, known in advance; 0 for k = 3, which the triangle count answers.
-    vertices, edges : int
-    seconds : dict of str to float
-        Wall time of read, prepare, count and total.
-    """
+    """The exact number of cliques of one size, with the work and time of counting them."""
 
     k: int
+    """Vertices of a clique."""
     cliques: int
     work: int
+    """64-bit words ANDed for this size, known in advance; 0 for k = 3, which the triangle count answers."""
     vertices: int
     edges: int
     seconds: dict[str, float]
+    """Wall time of read, prepare, count and total."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""

@@ -28,21 +28,14 @@ LONGER = 16
 
 
 class Cliques(NamedTuple):
-    """Cliques of one size in a task, and the work for the next size.
-
-    Attributes
-    ----------
-    cliques : int
-        Number of cliques of the requested size.
-    work : int
-        Words that ANDs would read to count cliques with one vertex more.
-    wedges : int
-        Σ |row(v)| over the task's edges (u, v).
-    """
+    """Cliques of one size in a task, and the work for the next size."""
 
     cliques: int
+    """Number of cliques of the requested size."""
     work: int
+    """Words that ANDs would read to count cliques with one vertex more."""
     wedges: int
+    """Σ |row(v)| over the task's edges (u, v)."""
 
 
 @inlined

@@ -27,37 +27,25 @@ __all__ = ["Tables", "count", "forget", "kept", "lent"]
 
 @dataclass
 class Tables:
-    """Working memory of the kernel beside a task's blocks.
-
-    Attributes
-    ----------
-    stream : weak reference to OrientedCSR
-        The block whose hubs are in `bitmaps`.
-    lower : bool
-        Whether the tables serve tasks of lower triangles; tasks of other blocks have no hubs.
-    width : int
-        One more than the largest column that has a place in `bits`, and in `marker` for other blocks.
-    hubs : int
-        Number of rows with a bitmap.
-    bitmaps, bits : array of uint64
-        As in `hub`; between tasks no bit is set in `bits`.
-    waiting : array of int32
-        One entry for each row v of which edges may be deferred. Undefined between tasks.
-    marker : array of uint8
-        All zero between tasks.
-    lists : array of uint32, shape (most deferred edges so far, 2)
-        Undefined between tasks.
-    """
+    """Working memory of the kernel beside a task's blocks."""
 
     stream: Any
+    """Weak reference to OrientedCSR. The block whose hubs are in `bitmaps`."""
     lower: bool
+    """Whether the tables serve tasks of lower triangles; tasks of other blocks have no hubs."""
     width: int
+    """One more than the largest column that has a place in `bits`, and in `marker` for other blocks."""
     hubs: int
+    """Number of rows with a bitmap."""
     bitmaps: Array
     bits: Array
+    """Array of uint64. As in `hub`; between tasks no bit is set in `bits`."""
     waiting: Array
+    """Array of int32. One entry for each row v of which edges may be deferred. Undefined between tasks."""
     marker: Array
+    """Array of uint8. All zero between tasks."""
     lists: Array
+    """Array of uint32, shape (most deferred edges so far, 2). Undefined between tasks."""
 
 
 class _Kept(threading.local):

@@ -223,20 +223,14 @@ def continue_rows(
 
 @dataclass(frozen=True)
 class LazyKeys:
-    """Canonical keys of edges, which are computed at each reading, one chunk at a time, in cache.
-
-    Attributes
-    ----------
-    src, dst : array
-        The edges' ends, of one type.
-    low, shift : int
-        Keys are over offsets from the smallest id, `low`.
-    """
+    """Canonical keys of edges, which are computed at each reading, one chunk at a time, in cache."""
 
     src: Array
     dst: Array
+    """The edges' ends, of one type."""
     low: int
     shift: int
+    """Keys are over offsets from the smallest id, `low`."""
 
     def __len__(self) -> int:
         """Number of edges."""
@@ -299,29 +293,20 @@ def _chunks(keys: Keys) -> Iterable[Array]:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Keys dealt to buckets by their leading digit; implements `protocol.Buckets` for keys of edges.
-
-    Attributes
-    ----------
-    keys : array of int64
-    ends : array of int64, shape (buckets + 1,)
-        Ends of the buckets, preceded by 0.
-    shift : int
-        Bits below the leading digit.
-    base : int
-        Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them.
-    batch : int
-        Keys of neighbouring buckets that are sorted and returned together.
-    subtraction : Lock
-        Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex.
-    """
+    """Keys dealt to buckets by their leading digit; implements `protocol.Buckets` for keys of edges."""
 
     keys: Array
+    """Array of int64."""
     ends: Array
+    """Array of int64, shape (buckets + 1,). Ends of the buckets, preceded by 0."""
     shift: int
+    """Bits below the leading digit."""
     base: int = 0
+    """Leading digit of the first bucket: bucket b has the keys from (base + b) << shift on, 1 << shift of them."""
     batch: int = BATCH
+    """Keys of neighbouring buckets that are sorted and returned together."""
     subtraction: Lock = field(default_factory=Lock, compare=False, repr=False)
+    """Held while repeats, mostly few, are subtracted from degrees: threads may do so for the same vertex."""
 
     @property
     def size(self) -> int:

@@ -44,20 +44,15 @@ KEEP_SECONDS = 10 * LOOK_SECONDS
 
 @dataclass(frozen=True)
 class BlockReplicas:
-    """Which workers hold copies of which blocks, and how many bytes of copies each may hold.
-
-    Attributes
-    ----------
-    block_bytes : mapping of block to int
-    holders : mapping of block to sequence of str
-        The workers that have it; the first one keeps it, whatever else needs the memory.
-    capacity : float
-        Bytes that the blocks on a worker may take per thread.
-    """
+    """Which workers hold copies of which blocks, and how many bytes of copies each may hold."""
 
     block_bytes: Mapping[Any, int]
+    """Mapping of block to int."""
     holders: Mapping[Any, Sequence[str]]
+    """Mapping of block to sequence of str. The workers that have it; the first one keeps it, whatever else needs the
+    memory."""
     capacity: float = inf
+    """Bytes that the blocks on a worker may take per thread."""
 
     def copies(self, worker: str, threads: int) -> ReplicaCache:
         """The copies that a worker holds, as a cache of this capacity."""

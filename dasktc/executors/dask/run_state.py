@@ -16,49 +16,33 @@ POINTS = 600
 
 @dataclass
 class RunState:
-    """The state of a run.
-
-    Attributes
-    ----------
-    name : str
-    facts : dict
-        The run's first event.
-    began, heard : float
-        Times of its first and latest event, in seconds since the epoch.
-    stages : dict of str to dict
-        The latest event of each stage.
-    latest : dict
-        The latest event of any stage.
-    counting : dict
-        The latest event of the stage `count`, with the plan from its first event.
-    points : list of (float, float, int, int)
-        While the run counts: its seconds, share of the planned work, probes and triangles so far.
-    faults : list of (float, str)
-        Time, in seconds since the epoch, and description of each fault.
-    ended : dict or None
-        The run's last event.
-    gone : float or None
-        When the run's client left, in seconds since the epoch, where no end of the run had been reported; None again
-        if it comes back.
-    blocks : dict of str to int
-        Bytes of blocks in each worker's memory, when there last were any.
-    sent : int
-        Bytes that workers have sent to each other and to clients since the run began.
-    """
+    """The state of a run."""
 
     name: str
     began: float
     heard: float
+    """Times of its first and latest event, in seconds since the epoch."""
     facts: Event = field(default_factory=dict)
+    """The run's first event."""
     stages: dict[str, Event] = field(default_factory=dict)
+    """Dict of str to dict. The latest event of each stage."""
     latest: Event = field(default_factory=dict)
+    """The latest event of any stage."""
     counting: Event = field(default_factory=dict)
+    """The latest event of the stage `count`, with the plan from its first event."""
     points: list[tuple[float, float, int, int]] = field(default_factory=list)
+    """While the run counts: its seconds, share of the planned work, probes and triangles so far."""
     faults: list[tuple[float, str]] = field(default_factory=list)
+    """Time, in seconds since the epoch, and description of each fault."""
     ended: Event | None = None
+    """The run's last event."""
     gone: float | None = None
+    """When the run's client left, in seconds since the epoch, where no end of the run had been reported; None again if
+    it comes back."""
     blocks: dict[str, int] = field(default_factory=dict)
+    """Bytes of blocks in each worker's memory, when there last were any."""
     sent: int = 0
+    """Bytes that workers have sent to each other and to clients since the run began."""
 
     def hear(self, event: Event, now: float) -> None:
         """Update the state by an event."""

@@ -28,24 +28,17 @@ MOST_ENDED = 100
 
 @dataclass(eq=False)
 class WorkerState:
-    """State of all runs on one worker.
-
-    Attributes
-    ----------
-    prefetchers : dict of int to (str, Prefetcher)
-        For each thread: the run of its last counting task, and the prefetcher with its blocks in memory.
-    devices : dict of str to DeviceStore
-        For each run: its results on this worker's GPU.
-    steps : dict of str to (int, int)
-        For tasks under way that report them, by key: finished steps and all steps.
-    ended : deque of str
-        Ids of the latest finished runs; late calls of these runs free their store on exit.
-    """
+    """State of all runs on one worker."""
 
     prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    """Dict of int to (str, Prefetcher). For each thread: the run of its last counting task, and the prefetcher with its
+    blocks in memory."""
     devices: dict[str, Any] = field(default_factory=dict)
+    """Dict of str to DeviceStore. For each run: its results on this worker's GPU."""
     steps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For tasks under way that report them, by key: finished steps and all steps."""
     ended: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENDED))
+    """Ids of the latest finished runs; late calls of these runs free their store on exit."""
 
 
 def worker_state(worker: Any = None) -> WorkerState:

@@ -42,18 +42,12 @@ PARTS_OF = {
 
 
 class Words(NamedTuple):
-    """What people read of a stage.
-
-    Attributes
-    ----------
-    name : str
-        Its name in plain words.
-    help : str
-        One sentence about what it does.
-    """
+    """What people read of a stage."""
 
     name: str
+    """Its name in plain words."""
     help: str
+    """One sentence about what it does."""
 
 
 WORDS = {
@@ -154,31 +148,20 @@ class Pace:
 
 @dataclass
 class Stage:
-    """A stage of a run, and how much of it is done.
-
-    Attributes
-    ----------
-    name : str
-    began : float
-    done, total : int
-        Finished steps and all steps: calls or tasks.
-    share : float
-        Share of the planned work that is done, 0 to 1.
-    ended : float or None
-    bytes : int
-        Bytes of the source, for the stage that reads it.
-    more : dict
-        Further fields of the stage's events.
-    """
+    """A stage of a run, and how much of it is done."""
 
     name: str
     began: float
     done: int = 0
     total: int = 1
+    """Finished steps and all steps: calls or tasks."""
     share: float = 0.0
+    """Share of the planned work that is done, 0 to 1."""
     ended: float | None = None
     bytes: int = 0
+    """Bytes of the source, for the stage that reads it."""
     more: Event = field(default_factory=dict)
+    """Further fields of the stage's events."""
 
 
 class Tracker:

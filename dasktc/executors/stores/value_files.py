@@ -44,16 +44,11 @@ OWN_PAGES = 1 << 16
 
 @dataclass(frozen=True)
 class Flat:
-    """A value pickled without its arrays, and these arrays as buffers.
-
-    Attributes
-    ----------
-    head : bytes
-    buffers : list of memoryview, or of objects with `nbytes` that yield a buffer chunk by chunk as memoryviews
-    """
+    """A value pickled without its arrays, and these arrays as buffers."""
 
     head: bytes
     buffers: list[Any]
+    """List of memoryview, or of objects with `nbytes` that yield a buffer chunk by chunk as memoryviews."""
 
     @property
     def nbytes(self) -> int:
@@ -78,20 +73,13 @@ class Handle(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Stored(Handle):
-    """The place of a value: a file, and the sections of it that hold the value.
-
-    Attributes
-    ----------
-    path : str
-    starts : array of int64, shape (sections + 1,)
-        Where each section begins, and where the last one ends.
-    many : bool
-        Whether the value is the list of the sections; else there is a single one.
-    """
+    """The place of a value: a file, and the sections of it that hold the value."""
 
     path: str
     starts: Any
+    """Array of int64, shape (sections + 1,). Where each section begins, and where the last one ends."""
     many: bool
+    """Whether the value is the list of the sections; else there is a single one."""
 
     def __hash__(self) -> int:
         return hash((self.path, int(self.starts[0])))
@@ -194,15 +182,10 @@ def resolve_once(handles: list[Any], load: Callable[[Any], Any] = resolve) -> li
 
 
 class ResultWriter(ABC):
-    """Keeps results: small ones as they are, others wherever `hold` finds room for them, or in files.
-
-    Attributes
-    ----------
-    small : int
-        Results of fewer bytes are kept as they are.
-    """
+    """Keeps results: small ones as they are, others wherever `hold` finds room for them, or in files."""
 
     small: int
+    """Results of fewer bytes are kept as they are."""
 
     @abstractmethod
     def write(self, values: Iterable[Flat], many: bool) -> Stored:

@@ -49,35 +49,23 @@ __all__ = ["ProxyPartition", "part_vertices"]
 
 
 class ProxyPartition(NamedTuple):
-    """A partition with proxies: its parts, and the sizes of its blocks before they are built.
-
-    Attributes
-    ----------
-    own : Sharded of int64, shape (V,)
-        The part that each vertex is local to.
-    tails, heads : Sharded of int64, shape (V,)
-        Bit masks of the parts that contain the vertex, and of the parts with edges to it: an edge is in the parts of
-        both its source's tails and its target's heads.
-    sizes : Sizes
-    proxies : tuple of Proxies
-    wedges : int
-        Wedges that all counting tasks together must stream.
-    shape : Shape
-    members : list of handles of arrays of int32
-        The vertices of each part, ascending.
-    local : list of handles of arrays of bool
-        Which of these vertices are local.
-    """
+    """A partition with proxies: its parts, and the sizes of its blocks before they are built."""
 
     own: Sharded
+    """Sharded of int64, shape (V,). The part that each vertex is local to."""
     tails: Sharded
     heads: Sharded
+    """Sharded of int64, shape (V,). Bit masks of the parts that contain the vertex, and of the parts with edges to it:
+    an edge is in the parts of both its source's tails and its target's heads."""
     sizes: Sizes
     proxies: tuple[Proxies, ...]
     wedges: int
+    """Wedges that all counting tasks together must stream."""
     shape: Shape
     members: list[Any]
+    """List of handles of arrays of int32. The vertices of each part, ascending."""
     local: list[Any]
+    """List of handles of arrays of bool. Which of these vertices are local."""
 
     def numbering(self, side: int) -> Any:
         """Handle of the ids of a part's vertices."""
@@ -118,22 +106,15 @@ class ProxyPartition(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """Partitions of the oriented edges, with stage calls over all of them that take vertex vectors.
-
-    Attributes
-    ----------
-    executor : Executor
-    partitions : list of handles of arrays of int64
-        Keys; where vectors are sharded, over the positions of their ends in `ids`.
-    ids : list of handles of arrays of int32
-        The distinct vertices of each partition, ascending; empty where vectors are whole.
-    parts, shift : int
-    stage : str
-    """
+    """Partitions of the oriented edges, with stage calls over all of them that take vertex vectors."""
 
     executor: Executor
     partitions: list[Any]
+    """List of handles of arrays of int64. Keys; where vectors are sharded, over the positions of their ends in
+    `ids`."""
     ids: list[Any]
+    """List of handles of arrays of int32. The distinct vertices of each partition, ascending; empty where vectors are
+    whole."""
     parts: int
     shift: int
     stage: str = "plan"

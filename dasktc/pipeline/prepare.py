@@ -44,44 +44,29 @@ def silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An oriented, reordered graph and the plan of its count; the blocks are not built yet.
-
-    Attributes
-    ----------
-    graph : Oriented
-    partition : Partition
-        Assigns the vertices to the plan's blocks.
-    plan : Plan
-    numbered : handle of VertexMap, or Sharded
-        Map of the caller's ids, or these ids in shards.
-    rows, loops : int
-        Rows read, and how many of them were loops.
-    source : Source
-        Without its parts, so that the caller's data is not kept alive; its `read` says what was read.
-    options : Options
-        With kernel and order chosen.
-    seconds : dict of str to float
-        Wall time of read and prepare.
-    attributes : EdgeAttributes or None
-        Weights and directions (`pipeline.attributes`).
-    columns : Columns
-        Columns of vertices and of edges, for surveys.
-    half_weight : int
-        That of the rows (`stages.orient.half_weight`), where edges have changed since vertices were ranked.
-    """
+    """An oriented, reordered graph and the plan of its count; the blocks are not built yet."""
 
     graph: Oriented
     partition: Partition
+    """Assigns the vertices to the plan's blocks."""
     plan: Plan
     numbered: Any
+    """Handle of VertexMap, or Sharded. Map of the caller's ids, or these ids in shards."""
     rows: int
     loops: int
+    """Rows read, and how many of them were loops."""
     source: Source
+    """Without its parts, so that the caller's data is not kept alive; its `read` says what was read."""
     options: Options
+    """With kernel and order chosen."""
     seconds: dict[str, float]
+    """Wall time of read and prepare."""
     attributes: Any = None
+    """EdgeAttributes or None. Weights and directions (`pipeline.attributes`)."""
     columns: Columns = field(default_factory=Columns)
+    """Columns of vertices and of edges, for surveys."""
     half_weight: int = 0
+    """That of the rows (`stages.orient.half_weight`), where edges have changed since vertices were ranked."""
 
     @property
     def vertices(self) -> Any:

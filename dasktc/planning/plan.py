@@ -59,62 +59,43 @@ Partition = TypeVar("Partition", bound=HasSizes)
 
 
 class Proxies(NamedTuple):
-    """Sizes of one part before and after LSTC's transformation (tables 3 and 4): vertices and edges.
-
-    Attributes
-    ----------
-    vertices_induced, vertices, edges_induced, edges : int
-        V_ind, V_res, E_ind and E_res.
-    """
+    """Sizes of one part before and after LSTC's transformation (tables 3 and 4): vertices and edges."""
 
     vertices_induced: int
     vertices: int
     edges_induced: int
     edges: int
+    """V_ind, V_res, E_ind and E_res."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the cluster offers and what the caller asked for.
-
-    Attributes
-    ----------
-    workers : int
-        Number of concurrent tasks.
-    memory : int
-        Bytes that one task may use.
-    partition : str
-        A scheme's name, or "auto".
-    parts, splits : int or None
-        n and m where the caller set them, at least 1. More parts than vertices are taken as V; more splits than the
-        largest index block has rows (for `edges`: edges) are taken as that number, since the others would be empty.
-    tasks_a_worker : int
-        Least number of tasks per worker where the caller set no splits, as far as there are rows or edges to split.
-    least_parts, most_parts : int
-        The smallest and the largest n to try, where the caller set none.
-    column_parts : int or None
-        Number of column parts where it differs from that of the rows (P2 of `vertical`).
-    rates : Rates or None
-        Rates of the workers; with them no task is planned to take longer than TASK_SECONDS, unless the caller set
-        splits.
-    times : float
-        The kernel's time relative to the usual kernel.
-    value_bytes : int
-        Bytes of values that are kept for each edge beside the blocks, and that visits of triangles take.
-    """
+    """What the cluster offers and what the caller asked for."""
 
     workers: int
+    """Number of concurrent tasks."""
     memory: int
+    """Bytes that one task may use."""
     partition: str = "auto"
+    """A scheme's name, or "auto"."""
     parts: int | None = None
     splits: int | None = None
+    """n and m where the caller set them, at least 1. More parts than vertices are taken as V; more splits than the
+    largest index block has rows (for `edges`: edges) are taken as that number, since the others would be empty."""
     tasks_a_worker: int = 4
+    """Least number of tasks per worker where the caller set no splits, as far as there are rows or edges to split."""
     least_parts: int = 1
     most_parts: int = MAX_PARTS
+    """The smallest and the largest n to try, where the caller set none."""
     column_parts: int | None = None
+    """Number of column parts where it differs from that of the rows (P2 of `vertical`)."""
     rates: Rates | None = None
+    """Rates of the workers; with them no task is planned to take longer than TASK_SECONDS, unless the caller set
+    splits."""
     times: float = 1.0
+    """The kernel's time relative to the usual kernel."""
     value_bytes: int = 0
+    """Bytes of values that are kept for each edge beside the blocks, and that visits of triangles take."""
 
 
 @dataclass(frozen=True)

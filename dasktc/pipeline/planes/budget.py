@@ -52,18 +52,12 @@ class SampledEdges(Canonical):
 
 @dataclass(frozen=True, eq=False)
 class DealtGraph(Oriented):
-    """An oriented graph whose edges were dealt to ranges of rows as they were oriented.
-
-    Attributes
-    ----------
-    rows : list of int
-        First row of each range; every range has equally many consecutive partitions.
-    residues : array of uint64, shape (RESIDUES²,)
-        Number of edges for each pair of remainders of source and target.
-    """
+    """An oriented graph whose edges were dealt to ranges of rows as they were oriented."""
 
     rows: list[int] = field(default_factory=list)
+    """First row of each range; every range has equally many consecutive partitions."""
     residues: Any = None
+    """Array of uint64, shape (RESIDUES²,). Number of edges for each pair of remainders of source and target."""
 
     def inputs(self) -> list[Any]:
         """Handles of the partitions, a list for each range of rows."""
@@ -73,18 +67,12 @@ class DealtGraph(Oriented):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Canonical):
-    """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
-
-    Attributes
-    ----------
-    rank : handle of array of int32
-        By dense id.
-    starts : list of int
-        The first key of each range but the first.
-    """
+    """Distinct edges, oriented over ranks by rows; each partition has a range of rows."""
 
     rank: Any
+    """Handle of an array of int32, by dense id."""
     starts: list[int]
+    """The first key of each range but the first."""
 
 
 class BudgetPlane(Plane):

@@ -27,21 +27,15 @@ Ranges = list[list[Any]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of an exchange, and the function that makes keys of them.
-
-    Attributes
-    ----------
-    handles : list of handles
-        The exchange takes them over.
-    keys : callable (input, *shared) -> array of int64, or None
-        Makes the keys of an input, cheaply enough to be called once per range; None: the inputs are keys.
-    shared : tuple
-        Further arguments of `keys`.
-    """
+    """Inputs of an exchange, and the function that makes keys of them."""
 
     handles: list[Any]
+    """The exchange takes them over."""
     keys: Callable[..., Any] | None = None
+    """Callable (input, *shared) -> array of int64. Makes the keys of an input, cheaply enough to be called once per
+    range; None: the inputs are keys."""
     shared: tuple[Any, ...] = ()
+    """Further arguments of `keys`."""
 
 
 def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:

@@ -49,33 +49,24 @@ class Handles:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """The edge frames of a source, and the statistics gathered while reading.
-
-    Attributes
-    ----------
-    frames : Handles
-        Of edge frames, or of lists of edge frames; at least one. Each has the columns src and dst, and is a DataFrame
-        of the backend (pandas, or cuDF on a GPU); integer ids on this process's GPU, or within its budget, are
-        `EdgeArrays`. Without loops, except where ids are integers on a GPU.
-    rows, loops : int
-        Rows read, and how many of them were loops.
-    span : Span or None
-        Smallest and largest id, where ids are integers.
-    samples : list of (array of shape (2, any), int)
-        Of each result of reading, in NumPy, a sample of its edges and their number, where ids are integers.
-    reading : Reading
-        What was read.
-    holders : sequence of str or None
-        The worker that has each frame, where Dask chose it; empty: their homes.
-    """
+    """The edge frames of a source, and the statistics gathered while reading."""
 
     frames: Handles
+    """Of edge frames, or of lists of edge frames; at least one. Each has the columns src and dst, and is a DataFrame of
+    the backend (pandas, or cuDF on a GPU); integer ids on this process's GPU, or within its budget, are `EdgeArrays`.
+    Without loops, except where ids are integers on a GPU."""
     rows: int
     loops: int
+    """Rows read, and how many of them were loops."""
     span: Span | None = None
+    """Smallest and largest id, where ids are integers."""
     samples: tuple[tuple[Any, int], ...] = ()
+    """List of (array of shape (2, any), int). Of each result of reading, in NumPy, a sample of its edges and their
+    number, where ids are integers."""
     reading: Reading = field(default_factory=Reading)
+    """What was read."""
     holders: Sequence[str | None] = ()
+    """The worker that has each frame, where Dask chose it; empty: their homes."""
 
     @property
     def edge_rows(self) -> int:
@@ -84,39 +75,28 @@ class Frames:
 
 
 class SplitIds(NamedTuple):
-    """Sharded ids of a graph's vertices, with the edges over each frame's own vertices.
-
-    Attributes
-    ----------
-    ids : Sharded
-        The caller's ids by dense id.
-    edges : Handles of arrays of int32, shape (2, rows)
-        For each frame, the positions of both ends among the frame's ascending distinct ids.
-    numbers : Handles of lists of handles of arrays of int32
-        The dense ids of each frame's distinct ids, one array per shard.
-    """
+    """Sharded ids of a graph's vertices, with the edges over each frame's own vertices."""
 
     ids: Sharded
+    """The caller's ids by dense id."""
     edges: Handles
+    """Handles of arrays of int32, shape (2, rows). For each frame, the positions of both ends among the frame's
+    ascending distinct ids."""
     numbers: Handles
+    """Handles of lists of handles of arrays of int32. The dense ids of each frame's distinct ids, one array per
+    shard."""
 
 
 class Numbering(NamedTuple):
-    """How the vertices of a graph are numbered.
-
-    Attributes
-    ----------
-    vertices : handle of VertexMap, or IdRange, or SplitIds
-        The map of the caller's ids; a range of ids that needs none; or ids in shards.
-    size : int
-        Number of vertices; of a range, the number of its ids.
-    budget : VertexBudget
-        What vectors of all vertices may take.
-    """
+    """How the vertices of a graph are numbered."""
 
     vertices: Any
+    """Handle of VertexMap, or IdRange, or SplitIds. The map of the caller's ids; a range of ids that needs none; or ids
+    in shards."""
     size: int
+    """Number of vertices; of a range, the number of its ids."""
     budget: VertexBudget
+    """What vectors of all vertices may take."""
 
     @property
     def shift(self) -> int:
@@ -136,50 +116,33 @@ class Numbering(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
-    """The canonical edges of a graph.
-
-    Attributes
-    ----------
-    partitions : Handles of int64 arrays
-        Distinct keys, ascending within and across partitions. `process.Rows` are columns that become keys when they are
-        taken.
-    rows : int
-        Rows that they were made of, without loops: an upper bound on their number.
-    degrees : handle of array of int32, or None
-        Degrees by id, where they were added up in the pass that made the keys.
-    """
+    """The canonical edges of a graph."""
 
     partitions: Handles
+    """Handles of int64 arrays. Distinct keys, ascending within and across partitions. `process.Rows` are columns that
+    become keys when they are taken."""
     rows: int
+    """Rows that they were made of, without loops: an upper bound on their number."""
     degrees: Any = None
+    """Handle of array of int32, or None. Degrees by id, where they were added up in the pass that made the keys."""
 
 
 @dataclass(frozen=True, eq=False)
 class Oriented:
-    """An oriented graph over ranks, or over the ids of another order.
-
-    Attributes
-    ----------
-    partitions : Handles of int64 arrays
-        Keys source << shift | target with target < source over ranks, in no order.
-    order : Sharded, of int32
-        The dense id of each rank, or of each id of another order.
-    out_degree, in_degree : Sharded, of int32
-        Degrees; in-degrees of int64 where vertices are in shards.
-    wedges : int
-        Σ in(v)·out(v).
-    edges : int
-    facts : Facts or None
-        Statistics of the vertices, where their vectors are whole and ids are ranks.
-    """
+    """An oriented graph over ranks, or over the ids of another order."""
 
     partitions: Handles
+    """Handles of int64 arrays. Keys source << shift | target with target < source over ranks, in no order."""
     order: Sharded
+    """Sharded, of int32. The dense id of each rank, or of each id of another order."""
     out_degree: Sharded
     in_degree: Sharded
+    """Sharded, of int32. Degrees; in-degrees of int64 where vertices are in shards."""
     wedges: int
+    """Σ in(v)·out(v)."""
     edges: int
     facts: Facts | None = None
+    """Statistics of the vertices, where their vectors are whole and ids are ranks."""
 
     def inputs(self) -> list[Any]:
         """Handles of the partitions as inputs of calls over all edges; they stay here."""
@@ -188,12 +151,7 @@ class Oriented:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankedGraph(Oriented):
-    """An oriented graph over ranks by rows; each partition has a range of rows, and its keys ascend.
-
-    Attributes
-    ----------
-    starts : list of int
-        The first key of each range but the first.
-    """
+    """An oriented graph over ranks by rows; each partition has a range of rows, and its keys ascend."""
 
     starts: list[int]
+    """The first key of each range but the first."""

@@ -31,35 +31,22 @@ MOST_SHARDS = 512
 
 
 class VertexBudget(NamedTuple):
-    """The memory that vertex vectors may take in one call.
-
-    Attributes
-    ----------
-    call_memory : int or None
-        Bytes that one call may take; None: unbounded.
-    ids : {"int", "text"}
-    order : str
-        Name of the vertex order.
-    times : int
-        Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget.
-    on_device : bool
-    memory : float
-        Bytes of `--memory` per byte that one call may take, at most.
-    width : float
-        Length of the text ids relative to `USUAL_TEXT`; at least 1.
-    at_a_time : int
-        Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each.
-    tuning : Tuning
-    """
+    """The memory that vertex vectors may take in one call."""
 
     call_memory: int | None
+    """Bytes that one call may take; None: unbounded."""
     ids: Ids = "int"
     order: str = "degree"
+    """Name of the vertex order."""
     times: int = 1
+    """Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget."""
     on_device: bool = False
     memory: float = 1.4
+    """Bytes of `--memory` per byte that one call may take, at most."""
     width: float = 1.0
+    """Length of the text ids relative to `USUAL_TEXT`; at least 1."""
     at_a_time: int = 1
+    """Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each."""
     tuning: Tuning = TUNING
 
     def of(self, vertices: int, nbytes: int) -> VertexBudget:

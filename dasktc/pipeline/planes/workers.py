@@ -83,43 +83,29 @@ KEY_BYTES, RANK_BYTES = 8, 4
 
 @dataclass(frozen=True)
 class PlacedInputs(Inputs):
-    """Inputs of an exchange between workers.
-
-    Attributes
-    ----------
-    holders : sequence of str or None
-        The worker that has each input; empty: its home.
-    ends : callable (input, *shared) -> list of `radix.LazyKeys`, or None
-        Returns edges that stand for the same keys, which are made whenever they are read.
-    """
+    """Inputs of an exchange between workers."""
 
     holders: Sequence[str | None] = ()
+    """The worker that has each input; empty: its home."""
     ends: Callable[..., Any] | None = None
+    """Callable (input, *shared) -> list of `radix.LazyKeys`. Returns edges that stand for the same keys, which are made
+    whenever they are read."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowCounts(Canonical):
-    """Distinct edges, with the rows that name each vertex.
-
-    Attributes
-    ----------
-    counts : list of handles of arrays of int32, or None
-        Partial sums by id; None where vertices are ranked by degree.
-    """
+    """Distinct edges, with the rows that name each vertex."""
 
     counts: list[Any] | None
+    """List of handles of arrays of int32. Partial sums by id; None where vertices are ranked by degree."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(Canonical):
-    """Distinct edges, oriented over ranks by rows; each partition has a range of rows.
-
-    Attributes
-    ----------
-    ranks : handle of Ranks
-    """
+    """Distinct edges, oriented over ranks by rows; each partition has a range of rows."""
 
     ranks: Any
+    """Handle of Ranks."""
 
 
 class WorkersPlane(Plane):

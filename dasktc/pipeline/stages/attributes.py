@@ -49,50 +49,33 @@ Share = tuple[Array, Numbering]
 
 
 class ArcFacts(NamedTuple):
-    """Facts of the arcs in a range of a block.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows of these arcs.
-    largest : float
-        The largest weight; -inf where there is none.
-    clash : (int, int, float, float) or None
-        Source and target of an edge whose rows have different weights, and two of these.
-    """
+    """Facts of the arcs in a range of a block."""
 
     rows: int
+    """Number of rows of these arcs."""
     largest: float
+    """The largest weight; -inf where there is none."""
     clash: tuple[int, int, float, float] | None = None
+    """Source and target of an edge whose rows have different weights, and two of these."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeAttributes:
-    """Weights and directions of the edges, in the order of each block's columns.
-
-    Attributes
-    ----------
-    weight : str or None
-        Name of the weight column.
-    directed : bool
-    largest : float
-        The largest weight, those of loops included, as in NetworkX.
-    roots : dict of (i, j) to handle of array of float64
-        Cube roots of weight / largest (of the weights themselves where the largest is 0), summed over both directions;
-        empty where there are no weights.
-    directions : dict of (i, j) to handle of array of uint8
-        Empty where the graph is undirected.
-    neighbours : Sharded of arrays of int64, shape (3, any), or None
-        Each vertex's number of neighbours by edges from it only, to it only, and in both directions, by the ids of the
-        blocks; None where the graph is undirected.
-    """
+    """Weights and directions of the edges, in the order of each block's columns."""
 
     weight: str | None
+    """Name of the weight column."""
     directed: bool
     largest: float
+    """The largest weight, those of loops included, as in NetworkX."""
     roots: dict[Block, Any]
+    """Dict of (i, j) to handle of array of float64. Cube roots of weight / largest (of the weights themselves where the
+    largest is 0), summed over both directions; empty where there are no weights."""
     directions: dict[Block, Any]
+    """Dict of (i, j) to handle of array of uint8. Empty where the graph is undirected."""
     neighbours: Any
+    """Sharded of arrays of int64, shape (3, any), or None. Each vertex's number of neighbours by edges from it only, to
+    it only, and in both directions, by the ids of the blocks; None where the graph is undirected."""
 
 
 # rows

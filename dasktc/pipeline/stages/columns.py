@@ -40,21 +40,15 @@ EXACT = 1 << 53
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column kept beside the blocks of a graph.
-
-    Attributes
-    ----------
-    dtype : str
-        Of the arrays: int64, float64, or int32 for codes.
-    categories : tuple of str or None
-        What the codes 0, 1, ... stand for, ascending; None: the values are numbers.
-    values : Sharded, or dict of (i, j) to handle of array
-        Of vertices: a vector by the ids of the blocks. Of edges: an array for each block, in the order of its columns.
-    """
+    """A column kept beside the blocks of a graph."""
 
     dtype: str
+    """Of the arrays: int64, float64, or int32 for codes."""
     categories: tuple[str, ...] | None
+    """What the codes 0, 1, ... stand for, ascending; None: the values are numbers."""
     values: Any = field(repr=False)
+    """Sharded, or dict of (i, j) to handle of array. Of vertices: a vector by the ids of the blocks. Of edges: an array
+    for each block, in the order of its columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,34 +60,23 @@ class Columns:
 
 
 class Facts(NamedTuple):
-    """Facts of the values in a part of a source.
-
-    Attributes
-    ----------
-    kind : {"int", "float", "infinite", "no number", "boolean", "text", ""}
-        Empty where there are no values; "infinite" for floats with NaN or infinite ones among them, "no number" where
-        all texts of an untyped file are such, "boolean" where all of them are true or false.
-    largest : int
-        The largest absolute value of integers, beside fractions of those of an untyped file.
-    """
+    """Facts of the values in a part of a source."""
 
     kind: str
+    """{"int", "float", "infinite", "no number", "boolean", "text", ""}. Empty where there are no values; "infinite" for
+    floats with NaN or infinite ones among them, "no number" where all texts of an untyped file are such, "boolean"
+    where all of them are true or false."""
     largest: int
+    """The largest absolute value of integers, beside fractions of those of an untyped file."""
 
 
 class ValueFacts(NamedTuple):
-    """Facts of the values of edges in a range of a block.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows of these edges.
-    clash : (int, int) or None
-        Source and target of an edge whose rows have different values, where these are not combined.
-    """
+    """Facts of the values of edges in a range of a block."""
 
     rows: int
+    """Number of rows of these edges."""
     clash: tuple[int, int] | None = None
+    """Source and target of an edge whose rows have different values, where these are not combined."""
 
 
 # types
@@ -210,23 +193,15 @@ def distinct_texts(frame: Frame) -> list[str]:
 
 
 class Deal(NamedTuple):
-    """How rows of a source are dealt to the blocks, and within each to ranges of their edges' sources.
-
-    Attributes
-    ----------
-    shift : int
-        Bits of an id in a key.
-    layout : Layout or None
-        Of the grid; None: each block may hold any edge.
-    blocks : int
-    sources : tuple of int
-        The first source of each range, from 0 on.
-    """
+    """How rows of a source are dealt to the blocks, and within each to ranges of their edges' sources."""
 
     shift: int
+    """Bits of an id in a key."""
     layout: Layout | None
+    """Of the grid; None: each block may hold any edge."""
     blocks: int
     sources: tuple[int, ...] = (0,)
+    """The first source of each range, from 0 on."""
 
 
 def encoded(values: Any, dtype: str, categories: tuple[str, ...] | None) -> Array:

@@ -16,16 +16,10 @@ Array = Any
 
 @dataclass(frozen=True)
 class SortedMap(IntegerIds):
-    """Map of integer ids anywhere in int64: the ascending ids, searched by `Backend.lookup`.
-
-    Attributes
-    ----------
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
-    backend : Backend
-    """
+    """Map of integer ids anywhere in int64: the ascending ids, searched by `Backend.lookup`."""
 
     ids: Array
+    """Array of int64, shape (V,). The caller's ids, ascending."""
     backend: Backend
 
     def dense(self, ids: Any) -> Array:
@@ -35,16 +29,10 @@ class SortedMap(IntegerIds):
 
 @dataclass(frozen=True)
 class TextMap:
-    """Map of string ids: the ascending ids, searched by the backend's text functions.
-
-    Attributes
-    ----------
-    ids : column of the backend's text ids, shape (V,)
-        The caller's ids, ascending.
-    backend : Backend
-    """
+    """Map of string ids: the ascending ids, searched by the backend's text functions."""
 
     ids: Any
+    """Column of the backend's text ids, shape (V,). The caller's ids, ascending."""
     backend: Backend
 
     @property

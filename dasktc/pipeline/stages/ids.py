@@ -28,16 +28,11 @@ HASHED_AT_A_TIME = 1 << 13
 
 
 class IdRange(NamedTuple):
-    """Integer ids of a narrow range, whose offsets serve as dense ids until the degrees tell which ids occur.
-
-    Attributes
-    ----------
-    low, width : int
-        The smallest id, and the number of ids up to the largest one.
-    """
+    """Integer ids of a narrow range, whose offsets serve as dense ids until the degrees tell which ids occur."""
 
     low: int
     width: int
+    """The smallest id, and the number of ids up to the largest one."""
 
 
 def places_of_integers(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:

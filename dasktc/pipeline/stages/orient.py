@@ -45,42 +45,28 @@ RESIDUES = 12
 
 
 class Facts(NamedTuple):
-    """Statistics of an oriented graph's vertices that the plan needs.
-
-    Attributes
-    ----------
-    vertices, edges, wedges : int
-        The vertices with an edge; Σ in(v)·out(v).
-    lengths : array of int64
-        Number of rows of each length, on the host.
-    cuts : list of int, length CUTS + 1
-        Entry k: the row in which the running sum of row lengths reaches k / CUTS of the edges; empty where no caller
-        cuts rows.
-    processors : int
-        Multiprocessors of the device.
-    """
+    """Statistics of an oriented graph's vertices that the plan needs."""
 
     vertices: int
     edges: int
     wedges: int
+    """The vertices with an edge; Σ in(v)·out(v)."""
     lengths: Array
+    """Array of int64. Number of rows of each length, on the host."""
     cuts: list[int]
+    """List of int, length CUTS + 1. Entry k: the row in which the running sum of row lengths reaches k / CUTS of the
+    edges; empty where no caller cuts rows."""
     processors: int
+    """Multiprocessors of the device."""
 
 
 class Ranks(NamedTuple):
-    """Ranks of the vertices, and ranges of rows with about equally many edges.
-
-    Attributes
-    ----------
-    rank : array of int32, shape (V,)
-        By dense id.
-    starts : list of int
-        First oriented key of each range but the first.
-    """
+    """Ranks of the vertices, and ranges of rows with about equally many edges."""
 
     rank: Array
+    """Array of int32, shape (V,). By dense id."""
     starts: list[int]
+    """First oriented key of each range but the first."""
 
 
 def sum_of(vectors: list[Array]) -> Array:

@@ -194,23 +194,16 @@ def by_place(given: list[Array]) -> list[Array]:
 
 
 class ValueOps(NamedTuple):
-    """Operations on ascending lists of distinct values, by the type of the values.
-
-    Attributes
-    ----------
-    cut : callable (values, starts) -> list of lists
-        Cuts a list before each of `starts`.
-    unite : callable (list of lists) -> list
-    find : callable (values, among) -> array
-        Position of each value in a list that contains it.
-    hash : callable (values) -> array of uint64
-        Hashes below 2^63.
-    """
+    """Operations on ascending lists of distinct values, by the type of the values."""
 
     cut: Callable[[Any, list[Any]], list[Any]]
+    """Callable (values, starts) -> list of lists. Cuts a list before each of `starts`."""
     unite: Callable[[list[Any]], Any]
+    """Callable (list of lists) -> list."""
     find: Callable[[Any, Any], Array]
+    """Callable (values, among) -> array. Position of each value in a list that contains it."""
     hash: Callable[[Any], Array]
+    """Callable (values) -> array of uint64. Hashes below 2^63."""
 
 
 def sample_values(values: Any, share: float, ops: ValueOps) -> Any:

@@ -480,22 +480,15 @@ def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     return orient.facts_of(vectors[2], totals, cuts, backend)
 
 
-def add_up_degrees(size: int, shift: int, backend: Backend) -> Fold[Any]:
-    """Make the fold that reduces partitions of canonical edges to the degrees of all ids below `size`."""
-    return Fold(
-        partial(orient.zero_degrees, size, backend),
-        partial(orient.add_degrees, shift=shift, backend=backend),
-        orient.total,
-    )
+def _add_up(add: Callable[..., Array], size: int, shift: int, backend: Backend) -> Fold[Any]:
+    """Make the fold that reduces partitions of edges to sums of all ids, or ranks, below `size`."""
+    return Fold(partial(orient.zero_degrees, size, backend), partial(add, shift=shift, backend=backend), orient.total)
 
 
-def add_up_sources(size: int, shift: int, backend: Backend) -> Fold[Any]:
-    """Make the fold that reduces partitions of oriented edges to the out-degrees of all ranks below `size`."""
-    return Fold(
-        partial(orient.zero_degrees, size, backend),
-        partial(orient.add_sources, shift=shift, backend=backend),
-        orient.total,
-    )
+add_up_degrees = partial(_add_up, orient.add_degrees)
+"""Sums degrees, by id, of canonical edges."""
+add_up_sources = partial(_add_up, orient.add_sources)
+"""Sums out-degrees, by rank, of oriented edges."""
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *arguments: Any) -> list[Any]:

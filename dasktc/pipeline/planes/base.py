@@ -45,7 +45,7 @@ from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
 from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group"]
+__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_ends", "add_up_sources", "facts_for_plan", "read_group"]
 
 Array = Any
 Blocks = dict[Block, Any]
@@ -480,15 +480,19 @@ def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     return orient.facts_of(vectors[2], totals, cuts, backend)
 
 
-def _add_up(add: Callable[..., Array], size: int, shift: int, backend: Backend) -> Fold[Any]:
+def _add_up(
+    zeros: Callable[..., Array], add: Callable[..., Array], size: int, shift: int, backend: Backend
+) -> Fold[Any]:
     """Make the fold that reduces partitions of edges to sums of all ids, or ranks, below `size`."""
-    return Fold(partial(orient.zero_degrees, size, backend), partial(add, shift=shift, backend=backend), orient.total)
+    return Fold(partial(zeros, size, backend), partial(add, shift=shift, backend=backend), orient.total)
 
 
-add_up_degrees = partial(_add_up, orient.add_degrees)
+add_up_degrees = partial(_add_up, orient.zero_degrees, orient.add_degrees)
 """Sums degrees, by id, of canonical edges."""
-add_up_sources = partial(_add_up, orient.add_sources)
+add_up_sources = partial(_add_up, orient.zero_degrees, orient.add_sources)
 """Sums out-degrees, by rank, of oriented edges."""
+add_up_ends = partial(_add_up, orient.zero_sums, orient.add_ends)
+"""Sums degrees and out-degrees, by rank, of oriented edges."""
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *arguments: Any) -> list[Any]:

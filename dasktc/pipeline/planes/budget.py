@@ -26,7 +26,7 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_ends, add_up_sources
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
@@ -178,12 +178,7 @@ class BudgetPlane(Plane):
         """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
-            ends = Fold(
-                partial(orient.zero_sums, size, backend),
-                partial(orient.add_ends, shift=shift, backend=backend),
-                orient.total,
-            )
-            sums = executor.fold("orient", ends, list(edges.partitions))
+            sums = executor.fold("orient", add_up_ends(size, shift, backend), list(edges.partitions))
             pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
             (degrees,), (outward,) = executor.transpose("orient", [pair], 2)
             vectors = [degrees, edges.rank, outward]

@@ -32,7 +32,15 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, facts_for_plan, read_group
+from dasktc.pipeline.planes.base import (
+    Blocks,
+    Plane,
+    add_up_degrees,
+    add_up_ends,
+    add_up_sources,
+    facts_for_plan,
+    read_group,
+)
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
@@ -52,7 +60,6 @@ from dasktc.pipeline.stages.orient import (
     Ranks,
     add_degrees,
     add_each,
-    add_ends,
     degrees_by_id,
     oriented,
     ranks_and_starts,
@@ -61,7 +68,6 @@ from dasktc.pipeline.stages.orient import (
     sum_of,
     total,
     zero_degrees,
-    zero_sums,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
@@ -270,10 +276,7 @@ class WorkersPlane(Plane):
             degrees, partitions, ranks = None, edges.partitions.take(), edges.ranks
         else:
             degrees, partitions, ranks = self._oriented(edges, numbering)
-        if degrees is None:
-            ends = Fold(partial(zero_sums, size, backend), partial(add_ends, shift=shift, backend=backend), total)
-        else:
-            ends = add_up_sources(size, shift, backend)
+        ends = (add_up_ends if degrees is None else add_up_sources)(size, shift, backend)
         sums = self._partial_sums("orient", ends, list(partitions))
         call = degrees, ranks, sums, CUTS, backend  # the client waits for it, so it runs first
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, [call], urgent=True)

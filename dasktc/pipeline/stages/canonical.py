@@ -109,8 +109,8 @@ def oriented_in_ranges(
 
 def oriented_keys(frame: Frame, ids: IdRange, rank: Array, shift: int, backend: Backend, step: int = 1) -> Array:
     """Keys over ranks of every `step`-th edge of a frame."""
-    ends = (end[::step] for end in arrays_of(frame))
-    return backend.edges.keys(*ends, ids, shift, aligned(rank))
+    src, dst = (end[::step] for end in arrays_of(frame))
+    return backend.edges.keys(src, dst, ids, shift, aligned(rank))
 
 
 def distinct_of_range(slices: list[Array], ranks: Ranks, number: int, shift: int, backend: Backend) -> Array:

@@ -76,6 +76,7 @@ def facts(result):
     mapped=st.sampled_from([1, 1 << 20]),
 )
 @example(edges=messy(complete(9)), kept=0, partition=EVERY_PARTITION[-1], mapped=1)
+@example(edges=messy(complete(20)), kept=0, partition=EVERY_PARTITION[0], mapped=1)
 @settings(max_examples=settings.default.max_examples // 3)
 def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder, edges, kept, partition, mapped):
     """Every result, or some of them, are in files; a partition has at most 75 edges, a frame 18 rows."""

@@ -48,9 +48,10 @@ class Facts(NamedTuple):
     """Statistics of an oriented graph's vertices that the plan needs."""
 
     vertices: int
+    """Those with an edge."""
     edges: int
     wedges: int
-    """The vertices with an edge; Σ in(v)·out(v)."""
+    """Σ in(v)·out(v)."""
     lengths: Array
     """Array of int64. Number of rows of each length, on the host."""
     cuts: list[int]

@@ -159,14 +159,14 @@ def prepare_edges(
         tracker("read", 0, 1)
         frames = plane.read(source)
         read_end = time.perf_counter()
-        # 2. Make edges distinct, over dense ids: undirected, or directed by the rows of their ends.
+        # 2. Make edges distinct: undirected over dense ids, or directed over ranks by rows.
         tracker("canonical", 0, 1)
         numbering = plane.number(frames, source.ids)
         plane = with_vertices(plane, numbering)
         edges = plane.canonical(frames, numbering)
         plane = plane.for_edges(edges.rows)
         executor = plane.executor
-        # 3. Direct undirected edges from lower to higher degree.
+        # 3. Direct undirected edges from lower to higher degree, or to the end that more rows name.
         tracker("orient", 0, 1)
         graph, names = plane.orient(edges, numbering)
         size, shift, budget = graph.order.size, numbering.shift, numbering.budget

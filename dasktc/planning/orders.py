@@ -13,9 +13,9 @@ __all__ = ["OWN", "Order", "Ranking"]
 class Ranking(Enum):
     """What vertices are ranked by; ties by the caller's ids, ascending.
 
-    DEGREE        descending degree: the ranks of the orientation. Every edge points to a smaller id. On CPUs, and on
-                  one GPU without a budget, vertices of a graph that is one block are ranked by the rows that name them,
-                  repeats included.
+    DEGREE        descending degree: the ranks of the orientation. Every edge points to a smaller id. On CPUs, and on a
+                  GPU of this process without a budget, vertices of a graph that may become one block are ranked by the
+                  rows that name them, repeats included (`Plane.is_ranked_by_rows`).
     COLLECTIVE    TRUST's collective degree order (section 4.1).
     BANDED        the same in the three bands of out-degree of section 5.1: above 100, 2 to 100, below 2.
     IN_DEGREE     descending in-degree (TRUST, section 4.1).
@@ -61,7 +61,7 @@ class Order:
 
 
 OWN = (
-    Order("degree", "id 0 has the highest degree; rows can be cut at v", Ranking.DEGREE),
+    Order("degree", "descending degree, or number of rows that name a vertex; rows can be cut at v", Ranking.DEGREE),
     Order("collective", "TRUST's collective degree order (section 4.1)", Ranking.COLLECTIVE, 80),
     Order("collective-banded", "the same in three bands of out-degree (TRUST, section 5.1)", Ranking.BANDED, 80),
     Order("indegree", "id 0 has the highest in-degree (TRUST, section 4.1)", Ranking.IN_DEGREE),

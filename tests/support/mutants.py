@@ -421,7 +421,6 @@ MUTANTS = [
     Mutant("rows-most", "order_by_rows", "most = xp.uint32(max(0, len(counts) - 1))", "most = xp.uint32(2**31 - 1)", "pipeline/planes/test_process.py", "directed_by_rows"),
     Mutant("rows-repeats", "subtract_ends", "degrees[U(vertices[U(keys[i] & mask)])] -= number", "degrees[U(vertices[U(keys[i] & mask)])] -= 1", "pipeline/planes/test_process.py", "directed_by_rows"),
     Mutant("rows-lengths", "distinct_rows", "start = start if row == last_row else size", "start = size if key != last else start", "pipeline/planes/test_process.py", "directed_by_rows"),
-    Mutant("ranks-degree", "ProcessPlane.reorder", "isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered", "False", "pipeline/planes/test_process.py", "other_orders"),
     Mutant("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "backends/cuda/test_edges.py", "canonical_keys"),
     Mutant("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "backends/cuda/test_edges.py", "by_remainder"),
     Mutant("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "backends/cuda/test_vertices.py", "descending"),

@@ -152,7 +152,7 @@ class BudgetAnswers(Answers):
         return self._apart(stage, [submit(list(call), prefer=home) for call, home in zip(calls, prefer, strict=True)])
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
-        """None: the store accounts for sums."""
+        """0: the store accounts for sums."""
         return 0
 
     def delayed(self, frames: list[Any]) -> list[Any]:
@@ -233,7 +233,7 @@ class BudgetWorkersAnswers(WorkersAnswers):
     submit_replicated = Answers.submit_replicated  # every worker reads the one copy in files
 
     def bytes_of_sums(self, nbytes: int, tasks: int) -> int:
-        """None: the store accounts for sums."""
+        """0: the store accounts for sums."""
         return 0
 
 
@@ -252,7 +252,7 @@ class _Stored:
         )
 
     def load(self) -> Any:
-        """Load the partition, one at a time: within a budget calls run one at a time."""
+        """Load the partition, one at a time: loaded values are beside the budget."""
         with self._loading:
             return self._executor.gather([self._handle])[0]
 

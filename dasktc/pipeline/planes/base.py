@@ -2,8 +2,8 @@
 
 A stage is arithmetic (`pipeline.stages`): arrays in, arrays out. A plane calls its functions through an executor, and
 knows where their results are: in this process, on workers, or within a budget. `prepare` calls the verbs in the order
-in which they stand here. What one verb returns is given to the next one of the same plane, which may return more than
-the protocol says: its subclasses of `Frames`, `Canonical` and `Oriented` are its own business.
+in which they stand here. What one verb returns is given to the next one. A plane may return more than the protocol
+says, and take it up again: its subclasses of `Canonical` and `Oriented` are its own business.
 """
 
 from __future__ import annotations
@@ -116,10 +116,11 @@ class Plane(ABC):
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Relabel frames by dense ids, drop directions, and keep each edge once; takes the frames over.
 
-        Partitions are ranges of ascending keys with about equally many edges.
+        Partitions are ranges of ascending keys with about equally many edges. A plane may rank vertices by rows here,
+        and direct the edges at once (`is_ranked_by_rows`).
         """
 
-    def ranks_by_rows(self, rows: int) -> bool:
+    def is_ranked_by_rows(self, rows: int) -> bool:
         """Whether vertices are ranked by rows: for a plan that probably has one block in `degree` order."""
         partition, parts = self.options.partition, self.options.parts
         is_single = parts in (None, 1) if partition == "auto" else SCHEMES[partition].replicated
@@ -143,8 +144,8 @@ class Plane(ABC):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Rank the vertices by degree, and direct every edge to its end of higher degree; takes the edges over.
 
-        Vertices without an edge come last in the ranks, and are left out of the graph. For plans of `degree` order a
-        plane may rank by other weights.
+        Vertices without an edge come last in the ranks, and are left out of the graph. A plane may rank by rows in
+        place of degrees (`is_ranked_by_rows`).
 
         Returns
         -------
@@ -367,10 +368,11 @@ class Plane(ABC):
     def exchange_and_fold(
         self, frames: Frames, numbering: Numbering, fold: Fold[Any] | None
     ) -> tuple[list[Any], Any, list[Array]]:
-        """Exchange the keys of frames, and keep each once; return the partitions, what folds them, and sampled keys.
+        """Exchange the keys of frames, and keep each once; return partitions, the fold's result, and sampled keys.
 
-        Partitions are folded in the pass that makes them. Samples of frames cut the keys where these suffice, and keys
-        are then made as they are cut; else the keys are made and sampled, and there is no sample to return.
+        Where a store may move partitions away, they are folded in the pass that makes them. Samples of frames cut the
+        keys where these suffice, and keys are then made as they are cut; else the keys are made and sampled, and there
+        is no sample to return.
         """
         inputs, starts, samples = self.keys_and_starts(frames, numbering)
         ranges = self.exchange("canonical", inputs, starts, 1 << 2 * numbering.shift)

@@ -1,13 +1,12 @@
 """The plane within `--memory`, in this process or on workers: what is kept may stand in files, or of a GPU on the host.
 
 What happens to an edge: its part is read in chunks, each a frame of its own. Keys are made as they are cut into ranges,
-and the slices of a range, as many as fit a call, are merged. On the CPU a graph that may become one block in `degree`
-order is sorted once: vertices are ranked by the rows that name them, keys over these ranks are cut into ranges of whole
-rows, and what is left of a range is a slab of the block. On a GPU every pass moves the partitions to the host and
-back, so passes are saved: in this process degrees are added up as repeats are dropped; edges are dealt to ranges of
-rows as they are oriented, of which the single block is built range by range; and with them remainders are counted,
-which measure grids. A block may be larger than what a call may take: it is allocated once, and filled by one slab after
-another.
+so many that the slices of each are merged in a call. On the CPU a graph that may become one block in `degree` order is
+sorted once: vertices are ranked by the rows that name them, keys over these ranks are cut into ranges of whole rows,
+and what is left of a range is a slab of the block. On a GPU every pass may move the partitions to the host and back, so
+passes are saved: in this process degrees are added up as repeats are dropped; edges are dealt to ranges of rows as they
+are oriented, of which the single block is built range by range; and with them remainders are counted, which measure
+grids. A block may be larger than what a call may take: it is allocated once, and filled by one slab after another.
 """
 
 from __future__ import annotations
@@ -120,10 +119,10 @@ class BudgetPlane(Plane):
         return budget._replace(memory=budget_bytes / memory) if budget_bytes and memory else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
-        """Exchange keys by range, each range small enough to be sorted in a call."""
-        if not self.backend.on_device and self.ranks_by_rows(frames.edge_rows):
+        """Exchange keys by range, each range small enough to be sorted in a call, as far as the sample tells."""
+        if not self.backend.on_device and self.is_ranked_by_rows(frames.edge_rows):
             return self._ranked(frames, numbering)
-        degrees = None  # in this process they are added up in the pass that makes the partitions
+        degrees = None  # in this process they may be added up in the pass that makes the partitions
         if not self._on_workers:
             degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, samples = self.exchange_and_fold(frames, numbering, degrees)
@@ -139,7 +138,7 @@ class BudgetPlane(Plane):
         rows, count, edges = frames.edge_rows, self.partitions(frames.edge_rows), frames.frames.take()
         ids = numbering.span
         if ids is None:
-            edges, ids = executor.map("canonical", dense_ends, edges, numbering.vertices), DENSE
+            edges, ids = executor.map("canonical", dense_ends, edges, numbering.vertices, backend), DENSE
         add = partial(count_ends, vertices=ids, backend=backend)
         counts = executor.fold(
             "canonical", Fold(partial(orient.zero_degrees, size, backend), add, orient.total), list(edges)

@@ -4,7 +4,7 @@ What happens to an edge: its part is read to a frame by one thread. Ids of a nar
 become dense ids by a look-up, and the two of an edge become one key. If the graph may become one block in `degree`
 order, vertices are ranked by the rows that name them, so that edges get their directions and final ids before their
 only sort; what it leaves are the block's columns, and the lengths of its rows. Otherwise repeats are dropped and
-degrees are added up first, keys are oriented in place, and sorted a second time for the blocks.
+degrees are added up first, keys are oriented, on the CPU in place, and sorted a second time for the blocks.
 
 On the CPU the threads deal keys into one array by their leading digit, and each sorts ranges of it and drops repeats
 while these are in cache. A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is
@@ -61,10 +61,8 @@ from dasktc.pipeline.stages.orient import (
     zero_degrees,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.reorder import take
 from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.orders import Order
 from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = ["Dealt", "ProcessPlane"]
@@ -91,17 +89,11 @@ class Rows(Handles):
     ----------
     handles : iterable of handles of arrays of int32
     keys : callable (list of handles) -> list of handles of arrays of int64
-
-    Attributes
-    ----------
-    by_degree : callable (list of handles of keys) -> Oriented, or None
-        Directs the edges by degree; None when they have been taken.
     """
 
     def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
         super().__init__(handles)
         self._keys: Callable[[list[Any]], list[Any]] | None = keys
-        self.by_degree: Callable[[list[Any]], Oriented] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         self._become_keys()
@@ -110,14 +102,13 @@ class Rows(Handles):
     def take(self) -> list[Any]:
         """Hand over all handles, of keys."""
         self._become_keys()
-        self.by_degree = None
         return super().take()
 
     def take_columns(self) -> list[Any] | None:
         """Hand over the handles of columns; None where they have become keys."""
         if self._keys is None:
             return None
-        self._keys = self.by_degree = None
+        self._keys = None
         return super().take()
 
     def _become_keys(self) -> None:
@@ -192,11 +183,10 @@ class ProcessPlane(Plane):
         """Sort keys, oriented ones where vertices are ranked by rows; in shared memory, or by an exchange."""
         rows = frames.edge_rows
         self._trim(rows)  # of reading
-        if self.ranks_by_rows(rows):
+        if self.is_ranked_by_rows(rows):
             return self._ranked(frames, numbering)
         if self._sorts_together(rows):
             return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
-        # Degrees are added up in the pass that makes the partitions.
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
         partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
@@ -211,7 +201,7 @@ class ProcessPlane(Plane):
         (vertices,) = executor.gather([numbering.vertices])
         zeros, edges = partial(zero_degrees, size, backend), frames.frames
         if not on_device and numbering.span is None:
-            edges, vertices = Handles(executor.map("canonical", dense_ends, edges.take(), vertices)), DENSE
+            edges, vertices = Handles(executor.map("canonical", dense_ends, edges.take(), vertices, backend)), DENSE
         ends = Fold(zeros, partial(count_ends, vertices=vertices, backend=backend), total)
         # The rows of each vertex become its degree when repeats are subtracted.
         degrees = executor.fold("canonical", ends, list(edges))
@@ -279,7 +269,6 @@ class ProcessPlane(Plane):
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, Ranked):
             rank, rows = executor.submit("orient", inverse, edges.order, backend), edges.partitions
-            rows.by_degree = partial(self._directed_by_degree, edges.degrees, rank, numbering)
             vectors = [edges.degrees, rank, edges.lengths]
             return self.oriented(rows, vectors, self.facts(vectors), numbering)
         degrees = edges.degrees
@@ -290,27 +279,6 @@ class ProcessPlane(Plane):
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
         vectors = [degrees, rank, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
         return self.oriented(partitions, vectors, self.facts(vectors), numbering)
-
-    def reorder(self, graph: Oriented, order: Order, shift: int) -> Oriented:
-        """Relabel the graph as `Plane.reorder` does; other orders than `degree` are of edges directed by degree."""
-        rows = graph.partitions
-        if isinstance(rows, Rows) and rows.by_degree is not None and not order.ordered:
-            directed = rows.by_degree
-            graph = directed(rows.take())
-        return super().reorder(graph, order, shift)
-
-    def _directed_by_degree(self, degrees: Any, rank: Any, numbering: Numbering, keys: list[Any]) -> Oriented:
-        """Direct edges over ranks by rows as `orient` directs canonical ones, and take them over.
-
-        Degrees and ranks are by id.
-        """
-        executor, backend, shift = self.executor, self.backend, numbering.shift
-        new_rank = executor.submit("reorder", ranks_of, [degrees], backend)
-        new_ids = executor.submit("reorder", take, new_rank, executor.submit("reorder", inverse, rank, backend))
-        partitions = executor.map("reorder", oriented, keys, new_ids, shift, backend)
-        outward = executor.fold("reorder", add_up_sources(numbering.size, shift, backend), list(partitions))
-        vectors = [degrees, new_rank, outward]
-        return self.oriented(partitions, vectors, self.facts(vectors), numbering)[0]
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What the backend sorts at once, and on a GPU a piece of all edges."""

@@ -4,7 +4,7 @@ It wraps the plane of the run, which reads, exchanges keys and builds blocks as 
 treated as a small graph: its own vertices, ascending, and its edges over their positions. The functions of the stages
 run on it unchanged, with vectors as long as its list of vertices. Entries of vertex vectors are fetched from the shards
 (`vectors.gather_entries`), and counts are added to the shards (`vectors.scatter_entries`). Ranks come from one sort by
-degree and id across the shards (`distinct.places`). Ids equal those of whole vectors.
+degree and id across the shards (`distinct.places`). Ids equal those of whole vectors that are ranked by degree.
 """
 
 from __future__ import annotations

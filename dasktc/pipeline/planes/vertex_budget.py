@@ -21,7 +21,7 @@ SHARD_BYTES = {"int": 80, "text": 450}
 IN_MEMORY = 3
 """Factor without a memory budget: results of eight partitions, not of two, are merged at a time."""
 LEAST_MEMORY = 1 << 24
-"""Least bytes granted to preparation where no budget is enforced: --memory then bounds counting tasks only."""
+"""Least bytes granted to preparation on workers, where no budget is enforced."""
 USUAL_TEXT = 18
 """Bytes of a text id, its offset included, that the figures above assume."""
 ROUNDED = 1.02

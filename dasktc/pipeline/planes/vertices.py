@@ -1,8 +1,9 @@
 """Numbers vertices: dense ids 0..V-1 in ascending order of the caller's ids, without a Python object per vertex.
 
-The distinct ids of all frames are merged in a tree, and every worker that relabels edges looks their ids up in the
-resulting map (of size V, or of the ids' range). Where such a map does not fit one process, the ids stay in shards
-(`planes.vectors`), and each frame receives the dense ids of its own vertices alone.
+Integers of a narrow range are used as they are, those of a wider one get a table of the range. Of other ids the
+distinct ones of all frames are merged in a tree, and every worker that relabels edges looks its ids up in the result.
+Where such a map does not fit one process, the ids stay in shards (`planes.vectors`), and each frame receives the dense
+ids of its own vertices alone.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ CPU, and where ranges are many, a task more cuts each partition into all of them
 Where pieces are smaller than what travels in the time of these tasks, each range takes whole partitions instead, and
 picks its own keys out of them. Every worker ranks the vertices for itself where that is sooner than to wait for ranks.
 
-On the CPU a graph that may become one block in `degree` order is sent once: vertices are ranked by the rows that name
-them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted keys of a range are a
-slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by row.
+On the CPU a graph that may become one block in `degree` order is sent once where pieces travel: vertices are ranked by
+the rows that name them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted
+keys of a range are a slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by
+row.
 
 A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
 needs of them (`Executor.measured`). Every worker stacks the single block for itself.
@@ -31,7 +32,7 @@ from dasktc.executors.offers import memory_of
 from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Part, Source
-from dasktc.options import Ids, bytes_of
+from dasktc.options import Ids
 from dasktc.pipeline.planes.base import (
     Blocks,
     Plane,
@@ -178,12 +179,11 @@ class WorkersPlane(Plane):
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """On the CPU what one task may take of a worker's memory, although nobody enforces it; on GPUs no bound."""
-        order, budget_bytes = self.options.chosen_reorder, bytes_of(self.options.memory)
+        order = self.options.chosen_reorder
         if self.backend.on_device:
             return VertexBudget(None, ids, order, on_device=True, tuning=self.tuning)
-        share = memory_of(self.executor, budget_bytes)
-        budget = VertexBudget(max(LEAST_MEMORY, share), ids, order, IN_MEMORY, tuning=self.tuning)
-        return budget._replace(memory=budget_bytes / share) if budget_bytes and share else budget
+        share = max(LEAST_MEMORY, memory_of(self.executor, None))
+        return VertexBudget(share, ids, order, IN_MEMORY, tuning=self.tuning)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Send keys by range, oriented ones where they can be cut to ranges of rows before they are sent."""
@@ -214,11 +214,11 @@ class WorkersPlane(Plane):
         return frames.holders if frames.holders and homes[0] is not None else homes
 
     def _counts_rows(self, rows: int) -> bool:
-        """Whether vertices are ranked by rows, however edges travel: as in one process.
+        """Whether vertices are ranked by rows, however edges travel: as in one process, unless they are in shards.
 
         A checkpoint thus fits the same count with other workers. On GPUs vertices are ranked by degree.
         """
-        return not self.backend.on_device and self.ranks_by_rows(rows)
+        return not self.backend.on_device and self.is_ranked_by_rows(rows)
 
     def _row_counts(
         self, handles: list[Any], holders: Sequence[str | None], add: Callable[..., Array], size: int
@@ -236,7 +236,7 @@ class WorkersPlane(Plane):
         return self._partial_sums("canonical", counts, list(groups.values()))
 
     def _sends_rows(self, frames: Frames) -> bool:
-        """Whether edges are sent once, by rows over ranks: integers, in pieces, and in one step."""
+        """Whether edges are sent once, by ranges of ranked rows: ids are integers, and pieces travel in one step."""
         sources, count, rows = len(frames.frames), self.partitions(frames.edge_rows), frames.edge_rows
         if not self._counts_rows(rows) or not frames.samples or sources * count > self.tuning.direct:
             return False
@@ -254,7 +254,8 @@ class WorkersPlane(Plane):
         homes, ends = self.homes(count), [pair for pair, _ in frames.samples]
         samples = executor.submit("canonical", keys_of_samples, numbering.vertices, ends, shift, backend)
         if ids is None:
-            edges, ids = Handles(executor.map("canonical", dense_ends, edges.take(), numbering.vertices)), DENSE
+            call = dense_ends, edges.take(), numbering.vertices, backend
+            edges, ids = Handles(executor.map("canonical", *call)), DENSE
         ends_of = partial(count_ends, vertices=ids, backend=backend)
         counts = self._row_counts(list(edges), holders, ends_of, numbering.size)
         call = ranks_and_starts, list(counts), samples, [weight for _, weight in frames.samples], count, shift, backend

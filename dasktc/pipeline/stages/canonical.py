@@ -57,12 +57,11 @@ def keys_in_chunks(
     return _keys_of_ends(_columns(frames, vertices), vertices, shift, backend, rank)
 
 
-def dense_ends(frames: Frame | list[Frame], vertices: VertexMap) -> Frame | list[Frame]:
+def dense_ends(frames: Frame | list[Frame], vertices: VertexMap, backend: Backend) -> Frame | list[Frame]:
     """Frames of dense ids, int32, of a frame, or of a list of frames."""
     if isinstance(frames, list):
-        return [dense_ends(frame, vertices) for frame in frames]
-    ends = (vertices.dense(end).astype("int32", copy=False) for end in _columns(frames, vertices))
-    return dict(zip(("src", "dst"), ends, strict=True))
+        return [dense_ends(frame, vertices, backend) for frame in frames]
+    return backend.wrap(*(vertices.dense(end).astype("int32", copy=False) for end in _columns(frames, vertices)))
 
 
 def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap | IdRange, backend: Backend) -> Array:

@@ -12,7 +12,6 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options
-from dasktc.pipeline.planes import process
 from dasktc.pipeline.planes.process import Rows
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
@@ -134,35 +133,6 @@ def test_every_question(name, kind, backend):
     assert graph.transitivity() == other.transitivity()
 
 
-@pytest.mark.parametrize(
-    ("reorder", "name", "backend"),
-    each_once(
-        pairwise_cover(
-            ["collective", "collective-banded", "indegree", "none"],
-            ["a repeated leaf", "temporal", "one edge"],
-            ["cpu", "cuda"],
-        )
-    ),
-)
-def test_other_orders_are_of_edges_directed_by_degree(name, reorder, backend):
-    """Where `auto` chose the order only when the edges were ranked, too."""
-    edges = GRAPHS[name]
-    kernel = "hub" if backend == "cpu" else "trust"
-    known = prepared(edges, backend="cpu", partition="hash2d", reorder=reorder, kernel="hub")
-    plane = process.ProcessPlane
-    asked = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
-    assert not isinstance(asked.graph.partitions, Rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plane, "ranks_by_rows", lambda *_: True)
-        chosen = prepared(edges, backend=backend, partition="whole", reorder=reorder, kernel=kernel)
-    for found in (asked, chosen):
-        graphs = known.graph, found.graph
-        assert len({tuple(graph.order.whole.tolist()) for graph in graphs}) == 1
-        assert len({graph.wedges for graph in graphs}) == 1
-        keys = [sorted(key for partition in graph.partitions for key in partition.tolist()) for graph in graphs]
-        assert keys[0] == keys[1]
-
-
 @pytest.mark.parametrize("name", ["a repeated leaf", "temporal", "matching"])
 def test_columns_of_rows_become_keys_again(name):
     edges = GRAPHS[name]
@@ -196,7 +166,7 @@ def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges(backend):
     """One call on a worker sends the facts of a graph to a client, which need not have a GPU."""
     frame = pd.DataFrame(GRAPHS["temporal"], columns=["src", "dst"])
     rows = dasktc.prepare(frame, backend=backend, method=WHOLE)._context.prepared.graph.partitions
-    assert (len(rows), rows.by_degree, rows.take_columns()) == (0, None, None)
+    assert (len(rows), rows.take_columns()) == (0, None)
     assert len(pickle.loads(pickle.dumps(rows))) == 0
 
 

@@ -100,7 +100,7 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
         frame_of(pieces[2], "text" if kind == "text" else "int"),
     ]
     if kind != "range":
-        frames = [dense_ends(frame, vertices) for frame in frames]
+        frames = [dense_ends(frame, vertices, CPU) for frame in frames]
     counts = [count_ends(zero_degrees(len(ids), CPU), frame, DENSE, CPU) for frame in frames]
     named = Counter(end for pair in pairs for end in pair)
     assert sum(counts).tolist() == [named[vertex] for vertex in range(len(ids))]
@@ -108,7 +108,7 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
     ranks = ranks_and_starts(counts, [sample], [len(pairs)], ranges, shift, CPU)
     by_rows = sorted(range(len(ids)), key=lambda vertex: (-min(named[vertex], len(ids) - 1), vertex))
     assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks.rank.tolist()
-    cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU, cut_rows=2) for frame in frames]
+    cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU, cut_rows=1) for frame in frames]
     borders = list(pairwise([0, *ranks.starts, 1 << 2 * shift]))
     found = []
     for number, (first, end) in enumerate(borders):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.api.columns import repeats_of, with_columns
 from dasktc.api.distribution import ClusterRun, distribution_of
-from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.graph import Graph, OwnedCluster, await_results
 from dasktc.api.opener import Call, on_cpu, opened, read_options, within_free_memory
 from dasktc.api.repeat import repeating
 from dasktc.backends.out_of_memory import said_in_one_line
@@ -295,7 +295,7 @@ def prepare(
         cluster = distribution_of(call)
 
         def prepared(call: Call) -> CountingContext:
-            return with_columns(_prepare(call, cluster=cluster), call, repeats, vertices)
+            return await_results(with_columns(_prepare(call, cluster=cluster), call, repeats, vertices))
 
         graph, call = within_free_memory(prepared, call)
         graph = replace(graph, prepared=replace(graph.prepared, plan=call.explained(graph.plan)))

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from dasktc.planning.plan import Plan
 
-__all__ = ["Graph", "OwnedCluster"]
+__all__ = ["Graph", "OwnedCluster", "await_results"]
 
 log = logging.getLogger("dasktc")
 Pandas = Literal["pandas"]
@@ -252,7 +252,7 @@ class Graph(Summarised):
         """
         context = self._context
         executor = context.executor
-        if type(getattr(executor, "store", None)) is not MemoryStore:
+        if not _keeps_in_memory(executor):
             raise InputError(
                 "this graph keeps blocks in files or on devices of its own processes: they end with it, so it "
                 "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
@@ -1431,7 +1431,8 @@ class Graph(Summarised):
         1
         """
         change = update(self._context, add, remove)
-        return Change(change.triangles, change.vertices, change.added, change.removed, self._shared_with(change.graph))
+        graph = self._shared_with(await_results(change.graph))
+        return Change(change.triangles, change.vertices, change.added, change.removed, graph)
 
     @said_in_one_line
     def cliques(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
@@ -1515,6 +1516,22 @@ class Graph(Summarised):
         check_keywords(induced=induced)
         with self._showing(progress, "motifs") as watcher:
             return motifs(self._context, induced, bound, watcher)
+
+
+def await_results(context: CountingContext) -> CountingContext:
+    """Wait for what workers keep of a graph, also for vectors that are made on first access.
+
+    `publish_dataset` keeps the results of which the scheduler knows when it is called; what that call makes is lost.
+    """
+    executor = context.executor
+    if _keeps_in_memory(executor) and not isinstance(executor, LocalExecutor):
+        executor.wait(futures_in(context.prepared, context.blocks))
+    return context
+
+
+def _keeps_in_memory(executor: Any) -> bool:
+    """Whether blocks are neither in files nor on devices of the processes that made them."""
+    return type(getattr(executor, "store", None)) is MemoryStore
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

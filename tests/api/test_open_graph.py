@@ -44,6 +44,19 @@ def test_another_client_asks_a_published_graph(client, wanted, options):
         client.unpublish_dataset("roads")
 
 
+def test_a_graph_may_be_published_at_once(client):
+    """Dask keeps only those of its results of which the scheduler knows before."""
+    for made in (
+        lambda: dasktc.prepare(source_of(complete(9)), client),
+        lambda: dasktc.prepare(source_of(complete(8)), client).update(add=complete(9)).graph,
+    ):
+        client.publish_dataset(roads=made())
+        try:
+            assert dasktc.get_graph("roads", client).triangles().to_list() == [28] * 9
+        finally:
+            client.unpublish_dataset("roads")
+
+
 def test_a_pickled_graph_refers_to_its_cluster(client, wanted):
     graph = dasktc.prepare(source_of(EDGES), client)
     alone = pickle.loads(pickle.dumps(graph))

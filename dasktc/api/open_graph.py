@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from copy import copy
 from typing import TYPE_CHECKING
 
 from dasktc.api.count import prepare
@@ -126,7 +127,8 @@ def get_graph(name: str, client: ClientLike | None = None) -> Graph:
                 f"{shown(name)} {problem} at {joined_client.scheduler.address}, which has {names}: publish a prepared "
                 "graph with client.publish_dataset(name=graph)"
             )
-        if not place.connects:
-            return graph
-        with held():
-            return Graph(graph._context, OwnedCluster(stack.pop_all()))
+        found = copy(graph)  # of a cluster in this process Dask hands out the published object itself
+        if place.connects:
+            with held():
+                found._owned = OwnedCluster(stack.pop_all())
+        return found

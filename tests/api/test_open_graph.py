@@ -12,6 +12,7 @@ from dasktc.errors import InputError
 from dasktc.options import RunOptions
 from tests.support.keywords import keywords
 from tests.support.oracle import complete
+from tests.support.processes import local_cluster
 from tests.support.slow_pipeline import skewed_edges, source_of
 
 EDGES = skewed_edges(120, 900, 1)
@@ -55,6 +56,19 @@ def test_a_graph_may_be_published_at_once(client):
             assert dasktc.get_graph("roads", client).triangles().to_list() == [28] * 9
         finally:
             client.unpublish_dataset("roads")
+
+
+def test_closing_a_found_graph_leaves_the_published_one():
+    """Workers in this process: Dask does not pickle what is published, and hands out the object itself."""
+    with local_cluster(n_workers=1, processes=False) as inside, Client(inside, set_as_default=False) as client:
+        graph = dasktc.prepare(source_of(complete(9)), client)
+        client.publish_dataset(roads=graph)
+        for place in (client, client, inside.scheduler_address):
+            with dasktc.get_graph("roads", place) as found:
+                assert found.triangle_count() == 84
+        found = dasktc.get_graph("roads", client)
+        graph.close()
+        assert found.triangle_count() == 84
 
 
 def test_a_pickled_graph_refers_to_its_cluster(client, wanted):

@@ -280,6 +280,14 @@ def test_words_that_are_no_numbers_are_text(tmp_path):
     assert graph.columns == {"n": ("inf", "nan"), "m": ("1", "nan", "x"), "h": ("0x10", "1", "2")}
 
 
+def test_integers_of_text_files_may_have_a_plus_sign(tmp_path):
+    (tmp_path / "a.csv").write_text("src,dst,sign,time,tag\n0,1,+1,+9007199254740993,+x\n1,2,-1, +2,+1\n2,0,+1,3,+-1\n")
+    graph = prepared(tmp_path / "a.csv", ["sign", "time", "tag"])
+    assert graph.columns == {"sign": "int64", "time": "int64", "tag": ("+-1", "+1", "+x")}
+    assert graph.signed_triangles("sign")["++-"] == 1
+    assert [graph.temporal_triangles("time", window=2**53 + more).within for more in (-2, -1)] == [0, 1]
+
+
 def test_positions_and_text_ids(tmp_path):
     (tmp_path / "a.txt").write_text("a b 3\nb c 4\nc a 5\n")
     graph = prepared(tmp_path / "a.txt", ["2"], ids="text")

@@ -146,6 +146,8 @@ def _numbers(texts: Any) -> Any:
         return pc.equal(pc.utf8_lower(column), "true").to_numpy(zero_copy_only=False)
     if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():  # Arrow reads 0x10 as 16
         return texts
+    if pc.any(pc.match_substring(column, "+")).as_py():  # Arrow reads no integer with one
+        column = pc.replace_substring_regex(column, r"^( *)\+([0-9.])", r"\1\2")
     for kind in (pa.int64(), pa.float64()):
         try:
             return column.cast(kind).to_numpy()

@@ -254,8 +254,8 @@ class WorkersPlane(Plane):
         homes, ends = self.homes(count), [pair for pair, _ in frames.samples]
         samples = executor.submit("canonical", keys_of_samples, numbering.vertices, ends, shift, backend)
         if ids is None:
-            call = dense_ends, edges.take(), numbering.vertices, backend
-            edges, ids = Handles(executor.map("canonical", *call)), DENSE
+            dense = executor.map("canonical", dense_ends, edges.take(), numbering.vertices, backend)
+            edges, ids = Handles(dense), DENSE
         ends_of = partial(count_ends, vertices=ids, backend=backend)
         counts = self._row_counts(list(edges), holders, ends_of, numbering.size)
         call = ranks_and_starts, list(counts), samples, [weight for _, weight in frames.samples], count, shift, backend

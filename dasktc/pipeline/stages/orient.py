@@ -1,9 +1,9 @@
 """Orientation: ranks vertices by degree, and directs every edge from its end of lower degree to that of higher.
 
-Rank 0 is the vertex of highest degree, or that most rows name; ties are broken by dense id. A vector `rank` has the rank of each vertex, an
-`order` the vertex of each rank: each is the `inverse` of the other. After relabelling by rank an oriented edge points
-from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
-ICDE 2015; TRUST, section 2.2).
+Rank 0 is the vertex of highest degree, or that most rows name; ties are broken by dense id. A vector `rank` has the
+rank of each vertex, an `order` the vertex of each rank: each is the `inverse` of the other. After relabelling by rank
+an oriented edge points from the larger to the smaller rank, so that hubs, which many edges point to, have short rows
+(Shun and Tangwongsan, ICDE 2015; TRUST, section 2.2).
 
 Any total order counts exactly. Where a graph may become one block, on CPUs and on a GPU of this process without a
 budget, vertices rank by the raw rows that name them (`order_by_rows`), which are known before repeats are dropped: an

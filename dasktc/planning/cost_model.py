@@ -338,8 +338,7 @@ def in_words(seconds: float) -> str:
         return "less than a second"
     units = (("day", 86400), ("hour", 3600), ("minute", 60))
     unit, length = next((entry for entry in units if seconds >= 1.95 * entry[1]), ("second", 1))
-    number = f"{seconds / length:.0f}"
-    return f"about {number} {unit}{'' if number == '1' else 's'}"
+    return f"about {plural(round(seconds / length), unit, f'{unit}s')}"
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:

@@ -64,7 +64,7 @@ class CliqueCount(Summarised):
             ("cliques", f"{self.cliques:,} of {self.k} vertices"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
-            ("work", f"{self.work:,} words"),
+            ("work", plural(self.work, "word")),
             ("seconds", seconds),
         ]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.pipeline.planes.answers import Answers, BudgetAnswers, BudgetWorkersAnswers, WorkersAnswers
 from dasktc.pipeline.planes.base import Plane
 from dasktc.pipeline.planes.budget import BudgetPlane
-from dasktc.pipeline.planes.graph import Numbering
+from dasktc.pipeline.planes.graph import Numbering, SplitIds
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.sharded import ShardedPlane
 from dasktc.pipeline.planes.tuning import TUNING, Tuning
@@ -44,13 +47,36 @@ def with_vertices(plane: Plane, numbering: Numbering) -> Plane:
     InputError
         Shards do not fit either, or the scheme that the options name needs whole vectors.
     """
-    numbering.budget.check(numbering.size, plane.options.partition)
-    return sharded(plane, numbering.budget.shards(numbering.size))
+    budget, size = numbering.budget, numbering.size
+    budget.check(size, plane.options.partition)
+    return sharded(plane, budget.shards(size)) if isinstance(numbering.vertices, SplitIds) else plane
 
 
 def sharded(plane: Plane, shards: int) -> Plane:
     """The plane with vertex vectors in so many shards; the same plane where there is one."""
-    return plane if shards == 1 else ShardedPlane.over(plane, shards)
+    if shards == 1:
+        return plane
+    return _SHARDED[type(plane)](plane.executor, plane.options, plane.tuning, shards)
+
+
+class _ShardedProcessPlane(ShardedPlane, ProcessPlane):
+    executor: LocalExecutor
+
+
+class _ShardedWorkersPlane(ShardedPlane, WorkersPlane):
+    executor: DaskExecutor
+
+
+class _ShardedBudgetPlane(ShardedPlane, BudgetPlane):
+    executor: LocalExecutor | DaskExecutor
+
+
+_SHARDED: dict[type[Plane], Callable[..., Plane]] = {
+    ProcessPlane: _ShardedProcessPlane,
+    WorkersPlane: _ShardedWorkersPlane,
+    BudgetPlane: _ShardedBudgetPlane,
+}
+"""Each mode's plane with sharded vectors."""
 
 
 def answers_of(executor: Executor) -> Answers:

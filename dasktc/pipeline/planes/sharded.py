@@ -1,8 +1,8 @@
 """The plane for vertex vectors that exceed one process: they are in shards, and partitions see the entries they need.
 
-It wraps the plane of the run, which reads, exchanges keys and builds blocks as before. Each partition of edges is
-treated as a small graph: its own vertices, ascending, and its edges over their positions. The functions of the stages
-run on it unchanged, with vectors as long as its list of vertices. Entries of vertex vectors are fetched from the shards
+The plane of each mode reads, exchanges keys and builds blocks as before. Each partition of edges is treated as a small
+graph: its own vertices, ascending, and its edges over their positions. The functions of the stages run on it
+unchanged, with vectors as long as its list of vertices. Entries of vertex vectors are fetched from the shards
 (`vectors.gather_entries`), and counts are added to the shards (`vectors.scatter_entries`). Ranks come from one sort by
 degree and id across the shards (`distinct.places`). Ids equal those of whole vectors that are ranked by degree.
 """
@@ -10,25 +10,22 @@ degree and id across the shards (`distinct.places`). Ids equal those of whole ve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from dasktc.executors.base import Executor
-from dasktc.io.source import Source
-from dasktc.options import Ids
-from dasktc.pipeline.planes.base import Blocks, Plane
+from dasktc.pipeline.planes.base import Plane
 from dasktc.pipeline.planes.distinct import places
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, splitters
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, SplitIds
+from dasktc.pipeline.planes.exchange import Inputs, splitters
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, permuted, scatter_entries, zipped
-from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.canonical import keys_of_places
+from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.orient import ranks_of, wedges_of
 from dasktc.pipeline.stages.reorder import collective_degree, first_visit, relabel, visit_keys
 from dasktc.pipeline.stages.shards import (
     even,
-    id_bits,
     in_degree_of,
     largest,
     localised,
@@ -39,64 +36,33 @@ from dasktc.pipeline.stages.shards import (
     with_degrees,
     with_entries,
 )
-from dasktc.planning.grid import Layout
 from dasktc.planning.orders import Order, Ranking
-from dasktc.planning.placement import NOWHERE, Where
-from dasktc.planning.schemes import Sizes
 
 __all__ = ["ShardedPlane", "ranks"]
 
 
 @dataclass(frozen=True)
 class ShardedPlane(Plane):
-    """A plane with sharded vertex vectors.
+    """The verbs that differ where vertex vectors are sharded; the others are those of a mode's plane.
 
     Parameters
     ----------
     executor, options, tuning
-        Those of `whole`.
-    whole : Plane
-        The plane of the run, as it would be with whole vectors.
+        As of `Plane`.
     shards : int
     """
 
-    whole: Plane
     shards: int
 
-    @classmethod
-    def over(cls, plane: Plane, shards: int) -> ShardedPlane:
-        """Shard the vertex vectors of a plane."""
-        return cls(plane.executor, plane.options, plane.tuning, plane, shards)
-
-    @property
-    def stage_memory(self) -> int | None:
-        """That of the run's plane."""
-        return self.whole.stage_memory
-
-    def read(self, source: Source) -> Frames:
-        """Read as the run's plane does."""
-        return self.whole.read(source)
-
-    def vertex_budget(self, ids: Ids) -> VertexBudget:
-        """That of the run's plane."""
-        return self.whole.vertex_budget(ids)
-
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
-        """Make keys from the dense ids of each frame's own vertices, and exchange them as the run's plane does."""
+        """Make keys from the dense ids of each frame's own vertices, and exchange them."""
         split, executor, shift = numbering.vertices, self.executor, numbering.shift
-        if not isinstance(split, SplitIds):
-            return self.whole.canonical(frames, numbering)
         frames.frames.take()
         ends = zipped(split.edges.take(), split.numbers.take())
         keys = executor.map("canonical", with_entries, ends, keys_of_places, shift, self.backend)
         count = self.partitions(frames.edge_rows, self.tuning.split_bytes)
         starts = splitters(executor, "canonical", keys, frames.edge_rows, count)
-        return self.whole.keep_distinct(Inputs(keys), frames.edge_rows, starts, shift)
-
-    def for_edges(self, rows: int) -> Self:
-        """Shards over the run's plane for so many edges."""
-        plane = self.whole.for_edges(rows)
-        return replace(self, executor=plane.executor, whole=plane)
+        return self.keep_distinct(Inputs(keys), frames.edge_rows, starts, shift)
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition over its own vertices; degrees are added up, and ranks fetched, shard by shard."""
@@ -116,7 +82,7 @@ class ShardedPlane(Plane):
         partitions, ids, sources = executor.transpose(stage, results, 3)
         outward = scatter_entries(executor, stage, ids, sources, sorted_keys.starts)
         # The sorted keys hold degrees and ids by rank.
-        bits = id_bits(size)
+        bits = shift_of(size)
         pairs = zipped(list(sorted_keys.parts), list(outward.parts))
         inward = Sharded(sorted_keys.starts, executor.map(stage, in_degree_of, pairs, top, bits))
         order = Sharded(sorted_keys.starts, executor.map(stage, tie_of, sorted_keys.parts, bits))
@@ -139,22 +105,6 @@ class ShardedPlane(Plane):
         )
         return Oriented(Handles(partitions), dense, outward, inward, graph.wedges, graph.edges)
 
-    def measure(self, graph: Oriented, layout: Layout) -> Sizes:
-        """Measure as the run's plane does."""
-        return self.whole.measure(graph, layout)
-
-    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
-        """Build blocks as the run's plane does."""
-        return self.whole.blocks(graph, layout, edges, where)
-
-    def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
-        """That of the run's plane."""
-        return self.whole.largest_partition(edges, edge_bytes)
-
-    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
-        """Exchange as the run's plane does."""
-        return self.whole.exchange(stage, inputs, starts, bound)
-
 
 def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded, Sharded, int]:
     """Sort vertices by descending weight, ties by ascending id.
@@ -168,7 +118,7 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     top : int
         The largest weight.
     """
-    top, bits = max(executor.gather(weight.map(executor, stage, largest)), default=0), id_bits(weight.size)
+    top, bits = max(executor.gather(weight.map(executor, stage, largest)), default=0), shift_of(weight.size)
     refuse_beyond(top + 1, bits)
     keys = Sharded(weight.starts, weight.map(executor, stage, weight_keys, top, bits, executor.backend))
     return *places(executor, stage, keys, (top + 1) << bits), top
@@ -184,17 +134,9 @@ def ranks(executor: Executor, stage: str, weight: Sharded) -> Sharded:
 # new ids of the ranks in other orders than by degree
 
 
-def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Sharded:
-    return graph.order
-
-
-def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
-    return _by_weight(executor, "reorder", graph.in_degree)[1]
-
-
 def _by_collective_degree(has_bands: bool, executor: Executor, graph: Oriented, shift: int) -> Sharded:
     size, starts, stage, backend = graph.order.size, graph.order.starts, "reorder", executor.backend
-    bits, bands = id_bits(size), (3 if has_bands else 1) * (size + 1)
+    bits, bands = shift_of(size), (3 if has_bands else 1) * (size + 1)
     refuse_beyond(bands, bits)
     pairs = executor.map(stage, localised, list(graph.partitions), shift, backend)
     ids, local_keys = executor.transpose(stage, pairs, 2)
@@ -213,7 +155,7 @@ def _by_collective_degree(has_bands: bool, executor: Executor, graph: Oriented, 
 _NEW_IDS: dict[Ranking, Callable[[Executor, Oriented, int], Sharded]] = {
     Ranking.COLLECTIVE: partial(_by_collective_degree, False),
     Ranking.BANDED: partial(_by_collective_degree, True),
-    Ranking.IN_DEGREE: _by_in_degree,
-    Ranking.CALLERS_ID: _by_dense_id,
+    Ranking.IN_DEGREE: lambda executor, graph, shift: _by_weight(executor, "reorder", graph.in_degree)[1],
+    Ranking.CALLERS_ID: lambda executor, graph, shift: graph.order,
 }
 """New id of each rank, by what the new order ranks by."""

@@ -19,7 +19,7 @@ from dasktc.wording import advice, plural
 
 __all__ = [
     "Span", "ValueOps", "ascending", "by_place", "cut", "cut_pairs", "entries_in_order", "entries_of",
-    "entries_of_spans", "even", "filled", "id_bits", "in_degree_of", "in_place", "integers", "joined", "largest",
+    "entries_of_spans", "even", "filled", "in_degree_of", "in_place", "integers", "joined", "largest",
     "localised", "logical_or", "mixed", "number_values", "oriented_locally", "put", "refuse_beyond", "sample_values",
     "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
 ]  # fmt: skip
@@ -49,11 +49,6 @@ def oriented_locally(local: Array, rank: Array, shift: int, backend: Backend) ->
     sources = add_sources(zero_degrees(len(rank), backend), rank_keys, shift, backend)
     ranks = rank.take(order)
     return [relabel(rank_keys, ranks, shift, backend), ranks, sources]
-
-
-def id_bits(size: int) -> int:
-    """Bits of a position in a vector."""
-    return max(1, (size - 1).bit_length())
 
 
 def refuse_beyond(weights: int, bits: int) -> None:

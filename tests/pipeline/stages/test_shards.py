@@ -49,7 +49,7 @@ def test_weights_are_sorted_as_one_vector_is(weights, count):
     vector, starts, bits = (
         np.array(weights, dtype="int64"),
         sharding.even(len(weights), count),
-        sharding.id_bits(len(weights)),
+        shift_of(len(weights)),
     )
     shards = [(vector[first:end], first) for first, end in pairwise(starts)]
     top = max(sharding.largest(*shard) for shard in shards)
@@ -149,5 +149,3 @@ def test_shards_of_any_size_are_even():
         lengths = [end - first for first, end in pairwise(starts)]
         assert (len(lengths), sum(lengths), starts[0]) == (count, size, 0)
         assert max(lengths) - min(lengths) <= 1
-        assert size <= 1 << sharding.id_bits(size) < max(3, 2 * size)
-        assert sharding.id_bits(size) == shift_of(size)

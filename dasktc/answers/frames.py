@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -22,15 +22,14 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.vertex_maps import VertexMap
 from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
-from dasktc.executors.base import CPU, starmap, unchanged
+from dasktc.executors.base import starmap, unchanged
 from dasktc.executors.process.gpu_discovery import installed
 from dasktc.io.columns import Place, settle, to_ids
 from dasktc.io.write import write_frames
 from dasktc.pipeline.planes import Answers
+from dasktc.pipeline.planes.block_ids import cuts_at_shards
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.stages.ids import texts
-from dasktc.pipeline.stages.row_ids import ascending_ids, first_id, places_among
-from dasktc.pipeline.stages.shards import integers
+from dasktc.pipeline.stages.row_ids import ascending_ids, places_among
 from dasktc.registry import check_choice
 from dasktc.wording import plural
 
@@ -408,19 +407,14 @@ def id_shards(graph: CountingContext) -> Sharded:
 def dense_ids(graph: CountingContext, ids: Any) -> Array:
     """Return the dense id of each id from `given_ids`, int64 on the host; -1 for ids that are not in the graph."""
     executor, shards = graph.executor, id_shards(graph)
-    parts = [
-        (part, first) for part, (first, end) in zip(shards.parts, pairwise(shards.starts), strict=True) if first < end
-    ]
-    dense = np.full(len(ids), -1, np.int64)
-    lists, places = [ids], slice(None)
-    if len(parts) > 1:  # each shard is asked for the ids that it may have
-        operations = texts(CPU) if graph.prepared.source.ids == "text" else integers(CPU)
+    numbers, starts, cut = cuts_at_shards(executor, "ids", shards, graph.prepared.source.ids)
+    dense, lists, places = np.empty(len(ids), np.int64), [ids], slice(None)
+    if len(numbers) > 1:  # each shard is asked for the ids that it may have
         sorted_ids, places = ascending_ids(ids)
-        firsts = executor.gather([executor.submit("ids", first_id, part) for part, _ in parts[1:]])
-        lists = operations.cut(sorted_ids, firsts)
-    calls = [(*part, part_ids) for part, part_ids in zip(parts, lists, strict=False)]
-    if calls:
-        dense[places] = np.concatenate(executor.gather(starmap(executor, "ids", _dense_of_shard, calls)))
+        lists = cut(sorted_ids, starts)
+    pairs = zip(numbers, lists, strict=True)
+    calls = [(shards.parts[number], shards.starts[number], shard_ids) for number, shard_ids in pairs]
+    dense[places] = np.concatenate(executor.gather(starmap(executor, "ids", _dense_of_shard, calls)))
     return dense
 
 

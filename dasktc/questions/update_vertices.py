@@ -18,12 +18,12 @@ from dasktc.counting.context import CountingContext
 from dasktc.executors.base import CPU, Executor, starmap
 from dasktc.options import Ids
 from dasktc.pipeline.planes import choose
+from dasktc.pipeline.planes.block_ids import cuts_at_shards
 from dasktc.pipeline.planes.vectors import Sharded, gather_entries, vectors_on_backend, vectors_on_host
 from dasktc.pipeline.stages.id_maps import map_of
-from dasktc.pipeline.stages.ids import texts
 from dasktc.pipeline.stages.orient import wedges_of
-from dasktc.pipeline.stages.row_ids import first_id, places_among
-from dasktc.pipeline.stages.shards import even, integers
+from dasktc.pipeline.stages.row_ids import places_among
+from dasktc.pipeline.stages.shards import even
 
 __all__ = ["Entries", "Revision", "VertexEdit", "Vertices", "ascending", "concatenated", "renumbered"]
 
@@ -113,15 +113,12 @@ class Vertices:
         list of handles of arrays
             In parts: the dense id of each, or the complement of that before which it would be inserted.
         """
-        executor, starts = self.executor, self.names.starts
-        pairs = list(zip(self.names.parts, pairwise(starts), strict=True))
-        shards = [(part, first) for part, (first, end) in pairs if first < end] or [(self.names.parts[0], 0)]
-        firsts = executor.gather([executor.submit(STAGE, first_id, part) for part, _ in shards[1:]])
-        operations = texts(CPU) if self.ids == "text" else integers(CPU)
-        lists = executor.transpose(STAGE, executor.map(STAGE, operations.cut, [ids], firsts), len(shards))
-        return starmap(
-            executor, STAGE, _dense_ids, [(*shard, values) for shard, (values,) in zip(shards, lists, strict=True)]
-        )
+        executor, names = self.executor, self.names
+        shards, starts, cut = cuts_at_shards(executor, STAGE, names, self.ids)
+        lists = executor.transpose(STAGE, executor.map(STAGE, cut, [ids], starts), len(shards))
+        pairs = zip(shards, lists, strict=True)
+        calls = [(names.parts[shard], names.starts[shard], values) for shard, (values,) in pairs]
+        return starmap(executor, STAGE, _dense_ids, calls)
 
     def block_ids(self, dense: Any) -> list[Any]:
         """Find the ids of the blocks of ascending dense ids, given by their handle.
@@ -193,7 +190,7 @@ class Vertices:
         if len(vector.parts) == count and largest * count <= UNEVEN * max(count, vector.size):
             return vector
         executor, starts = self.executor, even(vector.size, count)
-        indices = executor.map(STAGE, _indices, list(pairwise(starts)))
+        indices = starmap(executor, STAGE, np.arange, list(pairwise(starts)))
         entries = gather_entries(executor, STAGE, vector, indices)
         return Sharded(starts, executor.map(STAGE, concatenated, entries))
 
@@ -204,10 +201,6 @@ def _all_ids(vertices: Any) -> Any:
 
 def _size(ids: Any) -> tuple[int, int]:
     return len(ids), int(ids.nbytes)
-
-
-def _indices(span: tuple[int, int]) -> Array:
-    return np.arange(*span)
 
 
 def ascending(parts: list[Array]) -> list[Array]:

@@ -29,7 +29,7 @@ from dasktc.pipeline.stages.row_ids import (
 )
 from dasktc.pipeline.stages.shards import integers
 
-__all__ = ["BlockIds", "block_ids"]
+__all__ = ["BlockIds", "block_ids", "cuts_at_shards"]
 
 
 def block_ids(executor: Executor, stage: str, vertices: Any, order: Sharded, ids: Ids) -> BlockIds:
@@ -38,6 +38,15 @@ def block_ids(executor: Executor, stage: str, vertices: Any, order: Sharded, ids
         executor, (vertices, order) = vectors_on_host(executor, stage, vertices, order)
         return ShardedIds(executor, stage, vertices, order, ids)
     return WholeIds(executor, stage, *map_on_host(executor, stage, vertices, order.whole, ids))
+
+
+def cuts_at_shards(
+    executor: Executor, stage: str, vertices: Sharded, ids: Ids
+) -> tuple[list[int], list[Any], Callable[[Any, list[Any]], list[Any]]]:
+    """Numbers of the shards that have ids of the caller, where to cut ascending ids for them, and what cuts them."""
+    numbers = [number for number, (first, end) in enumerate(pairwise(vertices.starts)) if first < end] or [0]
+    firsts = executor.gather([executor.submit(stage, first_id, vertices.parts[number]) for number in numbers[1:]])
+    return numbers, firsts, (texts(CPU) if ids == "text" else integers(CPU)).cut
 
 
 @dataclass(frozen=True)
@@ -80,18 +89,15 @@ class ShardedIds:
 
     def map(self, frames: list[Any], function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Call a function, as `WholeIds` does."""
-        executor, stage, order, starts = self.executor, self.stage, self.order, self.vertices.starts
+        executor, stage, order = self.executor, self.stage, self.order
         numbers = Sharded(order.starts, order.map(executor, stage, positions, executor.backend))
-        places = permuted(executor, stage, numbers, order, starts)
-        pairs = list(zip(self.vertices.parts, places.parts, strict=True))
-        shards = [pair for pair, (first, end) in zip(pairs, pairwise(starts), strict=True) if first < end] or pairs[:1]
-        firsts = executor.gather([executor.submit(stage, first_id, part) for part, _ in shards[1:]])
+        places = permuted(executor, stage, numbers, order, self.vertices.starts)
         found = executor.map(stage, own_ids, list(frames), self.ids)
         ids, ends = executor.transpose(stage, found, 2)
-        operations = texts(executor.backend) if self.ids == "text" else integers(executor.backend)
-        requests = executor.transpose(stage, executor.map(stage, operations.cut, ids, firsts), len(shards))
+        shards, starts, cut = cuts_at_shards(executor, stage, self.vertices, self.ids)
+        requests = executor.transpose(stage, executor.map(stage, cut, ids, starts), len(shards))
         answers = [
-            executor.map(stage, block_ids_of_shard, list(values), *shard)
+            executor.map(stage, block_ids_of_shard, list(values), self.vertices.parts[shard], places.parts[shard])
             for values, shard in zip(requests, shards, strict=True)
         ]
         entries = [list(pieces) for pieces in zip(*answers, strict=True)]

@@ -110,6 +110,11 @@ class OrientedCSR:
         offsets -= begin
         return replace(self, offsets=offsets, columns=self.columns[begin:end])
 
+    def on_host(self) -> OrientedCSR:
+        """The block with its arrays in NumPy."""
+        offsets, columns, members = map(on_host, (self.offsets, self.columns, self.members))
+        return replace(self, offsets=offsets, columns=columns, members=members)
+
     @property
     def lower(self) -> bool:
         """Whether no column exceeds its row in the block's numbering: a lower triangle, as in `degree` order."""

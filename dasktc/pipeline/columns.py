@@ -9,13 +9,12 @@ Within `--memory` parts are read in chunks, and the rows of a block come in rang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from dasktc.backends import Backend
-from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.measured import Measured
@@ -209,6 +208,5 @@ def names_of(executor: Executor, prepared: Prepared, ends: Iterable[int]) -> str
 
 def _of_host(function: Callable[..., tuple[Any, Any]], backend: Backend, block: OrientedCSR, *args: Any) -> Measured:
     """Call a function with a block on the host, and put the array that it returns where the block is."""
-    offsets, columns, members = map(on_host, (block.offsets, block.columns, block.members))
-    values, facts = function(replace(block, offsets=offsets, columns=columns, members=members), *args)
+    values, facts = function(block.on_host(), *args)
     return Measured(backend.array.asarray(values), facts)

@@ -11,7 +11,6 @@ have its edges in any four blocks.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def _squares(
     from dasktc.backends.cpu import squares  # loads Numba: only when needed
 
     shift = shift_of(vertices)
-    keys = distinct_edges([_on_host(block) for block in blocks], vertices, edges, copies, get_backend("cpu"))
+    keys = distinct_edges([block.on_host() for block in blocks], vertices, edges, copies, get_backend("cpu"))
     degrees = np.bincount(keys >> shift, minlength=vertices)
     degrees += np.bincount(keys & ((1 << shift) - 1), minlength=vertices)
     if edges and 2 * edges * int(degrees.max()) >= 1 << 63:
@@ -87,8 +86,3 @@ def _squares(
     maxima = (degree_sums - degrees) * (degrees - 1) - triangle_pairs - square_counts
     square_counts[maxima <= 0] = 0
     return [backend.array.asarray(vector) for vector in (square_counts, maxima)]
-
-
-def _on_host(block: OrientedCSR) -> OrientedCSR:
-    members = None if block.members is None else on_host(block.members)
-    return replace(block, offsets=on_host(block.offsets), columns=on_host(block.columns), members=members)

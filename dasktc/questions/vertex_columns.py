@@ -19,7 +19,14 @@ from dasktc.errors import InputError, shown
 from dasktc.executors.base import unchanged
 from dasktc.io.columns import readable, series_of, values_of
 from dasktc.io.id_names import plain
-from dasktc.pipeline.planes.vectors import Sharded, gather_entries, gather_spans, reordered, vectors_on_host
+from dasktc.pipeline.planes.vectors import (
+    Sharded,
+    gather_entries,
+    gather_spans,
+    reordered,
+    vectors_on_backend,
+    vectors_on_host,
+)
 from dasktc.pipeline.stages.columns import Column, categories_of, codes_of
 from dasktc.wording import plural
 
@@ -154,8 +161,4 @@ def _by_block_id(graph: CountingContext, dense_values: Array) -> Sharded:
     host_executor, (order,) = vectors_on_host(executor, "columns", graph.prepared.graph.order)
     parts = [host_executor.submit("columns", unchanged, dense_values[first:end]) for first, end in pairwise(starts)]
     values = reordered(host_executor, "columns", Sharded(starts, parts), order)
-    return Sharded(order.starts, executor.map("columns", _placed, list(values.parts), executor.backend))
-
-
-def _placed(values: Array, backend: Backend) -> Array:
-    return backend.array.asarray(values)
+    return vectors_on_backend(executor, "columns", values)[0]

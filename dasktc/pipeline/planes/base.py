@@ -468,11 +468,11 @@ class Plane(ABC):
 
 def read_group(
     parts: list[tuple[Part, Any]], step_of: Callable[[int], int], backend: Backend, runs: int, colours: Colours | None
-) -> tuple[Any, Counts]:
+) -> list[Any]:
     """Read parts in one call, as `read_parts` does; a worker's heartbeats say how far it is."""
     frame, counts = read_parts(with_steps(parts), step_of, backend, runs, colours)
     stage_ended("read")
-    return frame, counts
+    return [frame, counts]
 
 
 def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
@@ -504,14 +504,6 @@ def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *a
 # the ranks, listed in other orders than by degree; by whole vectors
 
 
-def _by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Any:
-    return executor.submit("reorder", orient.inverse, graph.order.whole, executor.backend)
-
-
-def _by_in_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
-    return executor.submit("reorder", orient.order_by, graph.in_degree.whole, executor.backend)
-
-
 def _by_collective_degree(order_function: Callable[..., Array], executor: Executor, graph: Oriented, shift: int) -> Any:
     out_degree, backend, stage = graph.out_degree.whole, executor.backend, "reorder"
     sums = executor.map(stage, collective_degree, list(graph.partitions), out_degree, shift, backend)
@@ -525,7 +517,11 @@ def _by_collective_degree(order_function: Callable[..., Array], executor: Execut
 _NEW_ORDERS: dict[Ranking, Callable[[Executor, Oriented, int], Any]] = {
     Ranking.COLLECTIVE: partial(_by_collective_degree, by_visit),
     Ranking.BANDED: partial(_by_collective_degree, by_band_and_visit),
-    Ranking.IN_DEGREE: _by_in_degree,
-    Ranking.CALLERS_ID: _by_dense_id,
+    Ranking.IN_DEGREE: lambda executor, graph, shift: executor.submit(
+        "reorder", orient.order_by, graph.in_degree.whole, executor.backend
+    ),
+    Ranking.CALLERS_ID: lambda executor, graph, shift: executor.submit(
+        "reorder", orient.inverse, graph.order.whole, executor.backend
+    ),
 }
 """Handle of the ranks, listed in the new order, by what it ranks by."""

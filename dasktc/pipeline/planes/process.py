@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,21 +65,7 @@ from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
-__all__ = ["Dealt", "ProcessPlane"]
-
-
-class Dealt(NamedTuple):
-    """Keys in this process's memory, dealt to buckets by their leading digit and not yet sorted.
-
-    Attributes
-    ----------
-    buckets : Buckets
-    spans : list of (int, int)
-        Half-open ranges of buckets, one per call.
-    """
-
-    buckets: Buckets
-    spans: list[tuple[int, int]]
+__all__ = ["ProcessPlane"]
 
 
 class Rows(Handles):
@@ -153,7 +139,7 @@ class ProcessPlane(Plane):
         upstream = upstream_of(executor, parts)
         step = partial(sample_step, ranges=self.threads, parts=len(parts))
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
-        results = executor.map("read-rows", _read, pairs, step, backend, runs_of(len(parts)), source.sample)
+        results = executor.map("read-rows", read_group, pairs, step, backend, runs_of(len(parts)), source.sample)
         handles, fact_handles = executor.transpose("read-rows", results, 2)
         facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
@@ -216,8 +202,8 @@ class ProcessPlane(Plane):
             del inputs
         else:
             keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)
-            deal = self._deal("canonical", keys, bound)
-            function, call = columns_of_rows, (deal.spans, deal.buckets)
+            buckets, spans = self._deal("canonical", keys, bound)
+            function, call = columns_of_rows, (spans, buckets)
         order = executor.submit("canonical", inverse, rank, backend)
         del rank
         lengths = executor.submit("canonical", zeros)
@@ -243,12 +229,13 @@ class ProcessPlane(Plane):
             frames.clear()
         else:
             keys = executor.map("canonical", self.make_keys, frames, numbering.vertices, shift, backend)
-        deal = self._deal("canonical", keys, 1 << 2 * shift)
-        return executor.map("canonical", distinct_in_buckets, list(deal.spans), deal.buckets, shift)
+        buckets, spans = self._deal("canonical", keys, 1 << 2 * shift)
+        return executor.map("canonical", distinct_in_buckets, spans, buckets, shift)
 
-    def _deal(self, stage: str, keys: list[Any], bound: int) -> Dealt:
+    def _deal(self, stage: str, keys: list[Any], bound: int) -> tuple[Buckets, list[tuple[int, int]]]:
         """Deal keys into one array by their leading digit; takes over the arrays, which are only read.
 
+        Returns the unsorted buckets, and half-open ranges of them, one per call.
         The call that sorts a range of buckets also processes its keys while they are in cache. Neither ranges nor
         arrays are copied.
         """
@@ -257,7 +244,7 @@ class ProcessPlane(Plane):
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(self.executor.map, stage))
         self._trim(size)  # of keys
         most = self.tuning.ranges_a_thread * self.threads if self._sorts_together(size) else 1
-        return Dealt(buckets, buckets.ranges(most))
+        return buckets, buckets.ranges(most)
 
     def _trim(self, keys: int) -> None:
         """Return memory that a step of this number of keys freed; steps of a small graph are sooner over than that."""
@@ -306,12 +293,7 @@ class ProcessPlane(Plane):
         """Build the single block: threads fill ranges of rows of shared arrays."""
         ((rows,),) = layout.sizes[0].tolist()
         offsets = np.zeros(rows + 1, np.int64)
-        deal = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
-        columns = np.empty(deal.buckets.size, np.int32)
-        call = deal.buckets, layout.shift, layout.loose_bits, offsets, columns
-        self.executor.map("blocks", fill_rows, list(deal.spans), *call)
+        buckets, spans = self._deal("blocks", graph.partitions.take(), 1 << 2 * layout.shift)
+        columns = np.empty(buckets.size, np.int32)
+        self.executor.map("blocks", fill_rows, spans, buckets, layout.shift, layout.loose_bits, offsets, columns)
         return stack([(offsets, columns)], (0, 0), layout, self.backend)
-
-
-def _read(parts: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any) -> list[Any]:
-    return list(read_group(parts, stride, backend, runs, colours))

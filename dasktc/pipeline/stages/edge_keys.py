@@ -8,7 +8,7 @@ from typing import Any
 
 from dasktc.backends import Backend
 
-__all__ = ["cut", "distinct", "ends_of", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
+__all__ = ["cut", "distinct", "ends_of", "pack", "ranked", "shift_of", "transform", "unpack"]
 
 Array = Any
 
@@ -61,17 +61,8 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: Backend)
     return result
 
 
-def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Array:
-    """Concatenate and sort arrays of keys into a new array: a task never changes its inputs.
-
-    The list belongs to the task and is emptied, which frees the arrays where there is no cluster. Keys that differ only
-    in bits below `low` may come in any order.
-    """
-    return backend.merge(arrays, bound, low)
-
-
 def distinct(arrays: list[Array], bound: int, backend: Backend, span: tuple[int, int] | None = None) -> Array:
-    """Concatenate arrays of keys, sort them and drop duplicates; the list is emptied, as by `merge`.
+    """Concatenate arrays of keys, sort them and drop duplicates; the list is emptied, and no array is changed.
 
     `bound` is 1 << 2 * shift; every key is in the half-open `span`, if it is given. On a device loops, keys with equal
     ends, are dropped too.
@@ -118,6 +109,6 @@ def cut(keys: Array, starts: list[int], bound: int, backend: Backend) -> list[Ar
     xp, edge_functions = backend.array, backend.edges
     if len(starts) < edge_functions.ranges:
         return edge_functions.split(keys, starts)
-    keys = merge([keys], bound, backend)
+    keys = backend.merge([keys], bound, 0)
     places = [0, *keys.searchsorted(xp.asarray(starts, dtype="int64")).tolist(), len(keys)]
     return [keys[a:b] for a, b in itertools.pairwise(places)]

@@ -8,7 +8,6 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.part_edges import HEAD, LOCAL, OUTSIDE, TAIL
 from dasktc.pipeline.stages.blocks import check_edges, stacked
-from dasktc.pipeline.stages.edge_keys import merge
 from dasktc.pipeline.stages.orient import wedges_of
 from dasktc.planning.schemes import Block
 
@@ -114,7 +113,7 @@ def slabs_of_part(
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows, twice: the edges of local vertices, and all edges."""
     xp, (start, end) = backend.array, rows
-    keys = merge(slices, 1 << 2 * shift, backend)
+    keys = backend.merge(slices, 1 << 2 * shift, 0)
     offsets, columns = backend.edges.rows(keys, start << shift, end - start, 1 << shift)
     local = local[start:end]
     local_offsets = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])

@@ -35,7 +35,7 @@ class Pick:
     joined: bool
 
     def __call__(self, item: Any) -> list[Any]:
-        """Return the keys as arrays that `merge` takes."""
+        """Return the keys as arrays that `Backend.merge` takes."""
         result = item if self.make is None else self.make(item)
         keys = result if isinstance(result, list) else [result]
         if self.everything:

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -221,3 +221,24 @@ def inner(threads: Any) -> Iterator[Any]:
 
     with Client(threads, set_as_default=False) as found:
         yield found
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line here: exit code, stdout, stderr."""
+    from dasktc.cli.main import main
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        code = main([str(a) for a in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A file of a triangle and one more edge, a loop and a repeated row."""
+    path = tmp_path / "graph.txt"
+    path.write_text("0 1\n1 2\n2 0\n2 3\n3 3\n0 1\n")
+    return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -13,6 +12,7 @@ from dasktc.answers import edge_support
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
 from tests.support.keywords import keywords
+from tests.support.slow_pipeline import within
 
 
 def prepared(edges, **options):
@@ -27,8 +27,7 @@ def test_visits_beyond_memory_are_refused(monkeypatch):
     kernel, need = edge_support.kernel_and_bytes(graph._context)
     assert kernel == edge_support.VISITED
     for memory in (need, need - 1, need * 3 // 4):
-        plan = replace(graph.plan, memory=memory)
-        tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
+        tight = within(graph, memory)._context
         if memory == need:
             assert edge_support.kernel_and_bytes(tight) == (kernel, need)
         else:

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import util as import_util
 from pathlib import Path
@@ -32,18 +31,6 @@ KEYS = {
     *("partition", "parts", "splits", "reorder", "seconds", "wedges", "probes", "max_collision"),
     *("time_imbalance", "space_imbalance", "edges_per_second", "kernel_seconds", "kernel_edges_per_second"),
 }
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command line here: exit code, stdout, stderr."""
-
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        code = main([str(a) for a in arguments])
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return call
 
 
 def write(path: Path, text: str | bytes) -> Path:

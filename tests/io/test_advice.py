@@ -14,7 +14,6 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
@@ -23,6 +22,7 @@ from dasktc.cli.main import main
 from dasktc.errors import LONGEST, InputError
 from dasktc.io.formats import streams
 from dasktc.wording import command_line
+from tests.support.formats import parquet
 from tests.support.keywords import keywords
 
 TRIANGLE = b"1 2\n2 3\n3 1\n"
@@ -247,7 +247,7 @@ def test_the_line_of_a_header_is_skipped_as_advised_where_comments_follow(tmp_pa
 
 def test_names_that_do_not_exist_are_replaced_as_advised(tmp_path):
     (tmp_path / "g.csv").write_bytes(b"srcc,dstt,w\n1,2,5\n2,3,5\n3,1,5\n")
-    (tmp_path / "g.parquet").write_bytes(parquet_of(srcc=ENDS[0], dstt=ENDS[1], w=[5, 5, 5]))
+    (tmp_path / "g.parquet").write_bytes(parquet(srcc=ENDS[0], dstt=ENDS[1], w=[5, 5, 5]))
     for path in map(str, sorted(tmp_path.iterdir())):
         with pytest.raises(InputError, match="did you mean") as caught:
             dasktc.triangle_count(path, columns=("src", "dst"))
@@ -301,7 +301,7 @@ def test_arrays_of_other_shapes_are_named_as_advised(tmp_path):
 
 def test_columns_of_two_types_are_replaced_as_advised(tmp_path):
     path = tmp_path / "g.parquet"
-    path.write_bytes(parquet_of(src=ENDS[0], dst=["x", "y", "z"], b=ENDS[1], w=[0.5, 1.5, 2.5]))
+    path.write_bytes(parquet(src=ENDS[0], dst=["x", "y", "z"], b=ENDS[1], w=[0.5, 1.5, 2.5]))
     with pytest.raises(InputError, match=r"name other columns with columns=\.\.\., or write these as int64"):
         dasktc.triangle_count(str(path))
     assert dasktc.triangle_count(str(path), columns=("src", "b")).triangles == 1
@@ -309,12 +309,6 @@ def test_columns_of_two_types_are_replaced_as_advised(tmp_path):
         dasktc.prepare(str(path), columns=("src", "b"), weight="v")
     with dasktc.prepare(str(path), columns=("src", "b"), weight="w") as graph:
         assert graph.triangle_count().triangles == 1
-
-
-def parquet_of(**columns):
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
-    return stream.getvalue()
 
 
 def numpy_of(array):
@@ -325,12 +319,12 @@ def numpy_of(array):
 
 ENDS = np.array([[1, 2, 3], [2, 3, 1]])
 ADVISED_OF_COLUMNS = {
-    "times first": ("g.parquet", parquet_of(t=[0.5, 1.5, 2.5], a=ENDS[0], b=ENDS[1])),
+    "times first": ("g.parquet", parquet(t=[0.5, 1.5, 2.5], a=ENDS[0], b=ENDS[1])),
     "an id beyond 63 bits": (
         "g.parquet",
-        parquet_of(u=pa.array([1, 2, 1 << 63], "uint64"), v=pa.array([2, 1 << 63, 1], "uint64")),
+        parquet(u=pa.array([1, 2, 1 << 63], "uint64"), v=pa.array([2, 1 << 63, 1], "uint64")),
     ),
-    "numbers of rows": ("g.parquet", parquet_of(idx=[0, 1, 2], a=ENDS[0] + 4, b=ENDS[1] + 4)),
+    "numbers of rows": ("g.parquet", parquet(idx=[0, 1, 2], a=ENDS[0] + 4, b=ENDS[1] + 4)),
 }
 
 

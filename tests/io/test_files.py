@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import fsspec
 import numpy as np
@@ -21,8 +21,8 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.io.files import FORMATS, Format, detect, open_source
 from dasktc.io.formats import listing, streams
 from dasktc.io.source import ReadOptions
+from tests.support.formats import edges
 
-BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 TEXT = b"".join(b"%d %d\n" % (i, i * i % 1009) for i in range(5000))
 PACK = {
     "gz": gzip.compress,
@@ -30,11 +30,6 @@ PACK = {
     "xz": lzma.compress,
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
-
-
-def edges(source, **options):
-    opened = open_source(source, ReadOptions(**options))
-    return [row for part in opened.parts for row in part.read(BACKEND).itertuples(index=False, name=None)]
 
 
 def refused(call, *args, says, **options):

@@ -14,13 +14,11 @@ import tracemalloc
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,13 +26,7 @@ from hypothesis import strategies as st
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
-
-BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
-
-
-def edges(source, **options):
-    opened = open_source(source, ReadOptions(**options))
-    return [row for part in opened.parts for row in part.read(BACKEND).itertuples(index=False, name=None)]
+from tests.support.formats import BACKEND, edges, parquet
 
 
 def refused(source, *says, **options):
@@ -398,12 +390,6 @@ def csr(**changed):
     kept = {"format": np.array(b"csr"), "shape": (3, 3), "data": [1.0, 1.0], "indices": [0, 1], "indptr": [0, 1, 2, 2]}
     members = (kept | changed).items()
     return zipped(**{name: value if isinstance(value, bytes) else array(value, None) for name, value in members})
-
-
-def parquet(**columns):
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file)
-    return file.getvalue()
 
 
 PAIR = array([0, 1, 2]), array([1, 2, 0])

@@ -504,14 +504,18 @@ def test_triples_with_empty_blocks_have_finite_work():
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
+        (0.2, "less than a second"),
         (0.99, "less than a second"),
         (1.2, "about 1 second"),
+        (100, "about 100 seconds"),
         (116, "about 116 seconds"),
         (118, "about 2 minutes"),
+        (170, "about 3 minutes"),
         (115 * 60, "about 115 minutes"),
         (2 * 3600, "about 2 hours"),
         (46 * 3600, "about 46 hours"),
         (48 * 3600, "about 2 days"),
+        (200_000, "about 2 days"),
     ],
 )
 def test_durations_in_words(seconds, words):

@@ -1,6 +1,5 @@
 """Answers of a prepared graph, against NetworkX and the oracles, for every scheme, split and order."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import networkx as nx
@@ -17,7 +16,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 from tests.support import oracle
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import REORDERS, changed, prepare, simple
+from tests.support.slow_pipeline import REORDERS, prepare, simple, within, without_an_edge
 
 PLANS = [
     dict(partition="whole", splits=1),
@@ -133,20 +132,14 @@ def test_a_list_without_limit_is_complete_or_refused():
 
 def test_memory_is_kept_or_refused():
     edges = list(nx.gnm_random_graph(300, 9000, seed=1).edges())
-    graph = prepare(edges)
-    plan = replace(graph.plan, memory=50_000)
-    tight = changed(graph, prepared=replace(graph._context.prepared, plan=plan))
+    tight = within(prepare(edges), 50_000)
     for measure in (Graph.triangles, Graph.edge_support):
         with pytest.raises(InputError, match=r"50 kB of one worker.*parts=2"):
             measure(tight)
 
 
 def test_lost_edges_are_an_error():
-    graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
-    block = graph._context.blocks[0, 0]
-    offsets = np.minimum(block.offsets, block.edges - 1)
-    cut = replace(block, offsets=offsets, columns=block.columns[:-1])
-    cut = changed(graph, blocks={**graph._context.blocks, (0, 0): cut})
+    cut = without_an_edge(prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2))
     for measure in (Graph.triangles, Graph.edge_support, Graph.triangle_list):
         with pytest.raises(CountError, match="wedges"):
             measure(cut)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from dataclasses import replace
 from math import fsum, inf, log, sqrt
 
 import igraph
@@ -19,7 +18,6 @@ import dasktc
 from dasktc import generate
 from dasktc.api.count import build
 from dasktc.backends.cpu import hub_tables
-from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
@@ -33,7 +31,7 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation.host import compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import changed, prepare, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import prepare, skewed_edges, source_of, tuned, within
 from tests.support.tiers import each_once, some
 
 NAMES = list(SIMILARITIES)
@@ -246,17 +244,12 @@ def test_what_is_refused(arguments, message):
 
 def test_memory_is_kept_or_refused(monkeypatch):
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
-
-    def within(memory):
-        plan = replace(wanted.plan, memory=memory)
-        return changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
-
     with pytest.raises(InputError, match=r"neighbours of 2 vertices, [\d,]+ in all, take [\d.]+ kB .* than the 10 kB"):
-        within(10_000).similarity([(0, 1)])
+        within(wanted, 10_000).similarity([(0, 1)])
     with pytest.raises(InputError, match=r"the neighbours of \d+ vertices, 9,482 in all"):
-        within(250_000).similarity(top=1)
+        within(wanted, 250_000).similarity(top=1)
     with pytest.raises(InputError, match=r"top=900 of \d+ vertices takes .* more than the 250 kB"):
-        within(250_000).similarity(top=900)
+        within(wanted, 250_000).similarity(top=900)
     monkeypatch.setattr(similarity, "kernel_and_bytes", lambda graph: ("hub", graph.plan.memory))
     with pytest.raises(InputError, match=r"a task that adds up weights needs .* at n = 1, more than the"):
         wanted.similarity(measure="adamic_adar")
@@ -432,23 +425,6 @@ def test_measures_have_their_numbers():
 
 
 # the command line
-
-
-@pytest.fixture
-def run(capfd):
-    def call(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "graph.txt"
-    path.write_text("0 1\n1 2\n2 0\n2 3\n3 3\n0 1\n")
-    return path
 
 
 def test_the_command_writes_every_edge(run, source, tmp_path):

@@ -21,7 +21,6 @@ from dasktc.backends import peel_bytes
 from dasktc.backends.cpu import hub_tables, peel, supports
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda.peel import DevicePeel
-from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
@@ -36,7 +35,17 @@ from tests.support import oracle
 from tests.support.emulation.host import HostDevice, compiler
 from tests.support.keywords import keywords
 from tests.support.retuned import retuned
-from tests.support.slow_pipeline import PLANS, REORDERS, changed, prepare, simple, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import (
+    PLANS,
+    REORDERS,
+    prepare,
+    simple,
+    skewed_edges,
+    source_of,
+    tuned,
+    within,
+    without_an_edge,
+)
 from tests.support.tiers import some
 
 MOST = 2**31 - 1
@@ -303,30 +312,21 @@ def test_all_bytes_of_cores_are_planned_for(options):
 def test_memory_is_kept_or_refused():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
     _, needed = peeling._kernel_and_bytes(wanted._context, "cpu", 1)
-
-    def within(memory):
-        plan = replace(wanted.plan, memory=memory)
-        return changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
-
     known = wanted.truss()
-    visited = within(needed - 1)
+    visited = within(wanted, needed - 1)
     assert peeling._kernel_and_bytes(visited._context, "cpu", 1)[0] == "trust"
     pd.testing.assert_frame_equal(visited.truss(), known)
     for question in (dasktc.Graph.truss, lambda graph: graph.truss(4)):
         with pytest.raises(InputError, match=r"a task that visits triangles needs \d+ kB at n = 1, more than the 50"):
-            question(within(50_000))
+            question(within(wanted, 50_000))
     least = peeling._bytes_of_cores(wanted._context, "cpu")
-    pd.testing.assert_series_equal(within(least).core_number(), wanted.core_number())
+    pd.testing.assert_series_equal(within(wanted, least).core_number(), wanted.core_number())
     with pytest.raises(InputError, match="peeling 4,741 edges needs"):
-        within(least - 1).core_number()
+        within(wanted, least - 1).core_number()
 
 
 def test_lost_edges_are_an_error():
-    graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
-    block = graph._context.blocks[0, 0]
-    offsets = np.minimum(block.offsets, block.edges - 1)
-    cut = replace(block, offsets=offsets, columns=block.columns[:-1])
-    cut = changed(graph, blocks={**graph._context.blocks, (0, 0): cut})
+    cut = without_an_edge(prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2))
     for question in (dasktc.Graph.truss, dasktc.Graph.core_number, lambda graph: graph.truss(4)):
         with pytest.raises(CountError, match="199 different edges, but the plan 200"):
             question(cut)
@@ -406,23 +406,6 @@ def test_in_shards_on_workers(client, tmp_path):
 
 
 # the command line
-
-
-@pytest.fixture
-def run(capfd):
-    def call(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "graph.txt"
-    path.write_text("0 1\n1 2\n2 0\n2 3\n3 3\n0 1\n")
-    return path
 
 
 def test_the_command_writes_trussness(run, source, tmp_path):

@@ -30,7 +30,7 @@ from dasktc.reports import html_report as report
 from dasktc.reports.findings import Allowance, findings_of
 from tests.support.keywords import keywords
 from tests.support.oracle import support, triangles, triangles_per_vertex
-from tests.support.slow_pipeline import random_edges, skewed_edges, source_of
+from tests.support.slow_pipeline import random_edges, skewed_edges, source_of, within
 from tests.support.tiers import some
 
 EDGES = skewed_edges(60, 400, 3)
@@ -250,10 +250,8 @@ def test_names_that_are_not_utf8(tmp_path):
 
 def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     said, graph = [], dasktc.prepare(source_of(EDGES))
-    plan = replace(graph.plan, memory=1_000)
-    tight = replace(graph._context, prepared=replace(graph._context.prepared, plan=plan))
     with (
-        mock.patch("dasktc.api.count._prepared_graph", return_value=tight),
+        mock.patch("dasktc.api.count._prepared_graph", return_value=within(graph, 1_000)._context),
         pytest.raises(InputError, match="it keeps a number for every edge"),
     ):
         dasktc.triangle_count(source_of(EDGES), per_edge=tmp_path / "e.csv", progress=lambda *step: said.append(step))

@@ -1,14 +1,18 @@
 """Reads files of a format as workers do, for tests of formats."""
 
 import csv
+import io
 import pickle
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dasktc.errors import InputError
+from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -29,6 +33,19 @@ def frames(module, path, **options):
 def read(module, path, **options):
     """The edges of a file, in the file's order."""
     return [edge for frame in frames(module, path, **options) for edge in frame.itertuples(index=False, name=None)]
+
+
+def edges(source, **options):
+    """The rows of a source of any format."""
+    opened = open_source(source, ReadOptions(**options))
+    return [row for part in opened.parts for row in part.read(BACKEND).itertuples(index=False, name=None)]
+
+
+def parquet(**columns):
+    """The bytes of a Parquet file with these columns."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
 
 
 def refused(module, path, *says, **options):

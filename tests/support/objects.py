@@ -1,16 +1,14 @@
 """Opens objects in memory and reads them as workers do, for tests of them."""
 
 import pickle
-from types import SimpleNamespace
 
 import dask
-import numpy as np
 import pandas as pd
 
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions
+from tests.support.formats import BACKEND as CPU
 
-CPU = SimpleNamespace(name="cpu", frame=pd, array=np)
 PAIRS = [(0, 1), (1, 2), (2, 0), (1, 1), (1, 0), (0, 1)]
 SRC, DST = (list(side) for side in zip(*PAIRS, strict=True))
 

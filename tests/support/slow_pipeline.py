@@ -269,6 +269,20 @@ def changed(graph, **fields):
     return Graph(replace(graph._context, **fields))
 
 
+def within(graph: Graph, memory: int) -> Graph:
+    """A copy of a prepared graph whose plan has this memory."""
+    prepared = graph._context.prepared
+    return changed(graph, prepared=replace(prepared, plan=replace(prepared.plan, memory=memory)))
+
+
+def without_an_edge(graph: Graph) -> Graph:
+    """A copy of a prepared graph whose first block has lost its last edge."""
+    block = graph._context.blocks[0, 0]
+    offsets = np.minimum(block.offsets, block.edges - 1)
+    cut_block = replace(block, offsets=offsets, columns=block.columns[:-1])
+    return changed(graph, blocks={**graph._context.blocks, (0, 0): cut_block})
+
+
 def prepare(edges: list[Edge], client: Any = None, **options: Any) -> Graph:
     """Prepare edges as a frame, with options by name."""
     return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **keywords(**options))

@@ -18,7 +18,7 @@ from dasktc.errors import InputError
 from dasktc.options import Method
 from dasktc.planning.schemes import SCHEMES
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import changed, source_of
+from tests.support.slow_pipeline import source_of, within
 
 GRAPHS = {
     "kronecker": lambda: generate.kronecker(11),  # most rows are hubs'
@@ -160,8 +160,7 @@ def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
 
 def test_without_room_for_tables_triangles_are_visited():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
-    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted._context)[1] - 1)
-    graph = changed(wanted, prepared=replace(wanted._context.prepared, plan=plan))
+    graph = within(wanted, edge_support.kernel_and_bytes(wanted._context)[1] - 1)
     assert edge_support.kernel_and_bytes(graph._context)[0] == "trust"
     assert graph.triangles().equals(wanted.triangles())
     assert (graph.triangles().attrs, wanted.triangles().attrs) == ({"kernel": "visit"}, {"kernel": "hub"})

@@ -32,7 +32,7 @@ from dasktc.executors.dask.worker_state import PROCESS, SENT, meter_transfers
 from dasktc.executors.progress.tracker import EVENT_SECONDS, STAGES, WORDS, Pace, Stage, Tracker
 from dasktc.generate import kronecker
 from dasktc.options import Method, RunOptions
-from dasktc.planning.cost_model import in_words, work_of_triples
+from dasktc.planning.cost_model import work_of_triples
 from tests.support.keywords import keywords
 from tests.support.processes import until
 from tests.support.tiers import some
@@ -519,21 +519,6 @@ def test_a_scheduler_without_bokeh_has_no_page_and_says_so(caplog):
     assert "no page /dasktc" in caplog.text
     assert "dasktc[dashboard]" in caplog.text
     assert (monitor.runs, monitor.page) == ({}, False)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.2, "less than a second"),
-        (1.2, "about 1 second"),
-        (100, "about 100 seconds"),
-        (170, "about 3 minutes"),
-        (7200, "about 2 hours"),
-        (200_000, "about 2 days"),
-    ],
-)
-def test_durations_in_words(seconds, words):
-    assert in_words(seconds) == words
 
 
 def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):

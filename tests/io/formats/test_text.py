@@ -6,10 +6,7 @@ import dataclasses
 import gzip
 import pickle
 import re
-from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -20,8 +17,8 @@ from dasktc.io.files import open_source
 from dasktc.io.formats import rows, sniff, streams, text
 from dasktc.io.formats.rows import BadLine, Dialect, parse
 from dasktc.io.source import ReadOptions
+from tests.support.formats import BACKEND
 
-BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 BIG = 1 << 63
 
 

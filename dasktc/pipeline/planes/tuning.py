@@ -65,6 +65,9 @@ class Tuning:
     id_bytes: Mapping[str, int] = _by_name(int=42, text=200)
     """Mapping of {"int", "text"} to int. Bytes a vertex that merging the ids of two partitions takes (text: ids of
     about ten characters)."""
+    small_table: int = 1 << 26
+    """Ids of a range for which a table is small. To look an id up in sorted ids takes the CPU as long as 100 entries of
+    a table: a sample of the edges has few rows, whose ids are in the range of the graph."""
     least_shards: int = 1
     """Fewest shards of a vector of all vertices."""
     ranges_a_thread: int = 4

@@ -44,10 +44,6 @@ STAGE = "vertices"
 TABLE_BYTES = 21
 """Bytes per id of the range that building a table takes: flags, the table, and the ids twice."""
 
-SMALL_TABLE = 1 << 26
-"""Ids of a range for which a table is small. To look an id up in sorted ids takes the CPU as long as 100 entries of a
-table: a sample of the edges has few rows, whose ids are in the range of the graph."""
-
 
 def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, memory: int | None) -> Numbering:
     """Number integer ids: their range as it is, or a table, a sorted array, or shards of ids.
@@ -74,7 +70,7 @@ def number_integers(executor: Executor, frames: Frames, budget: VertexBudget, me
     if budget.shards(min(width, 2 * rows)) > 1:
         places = executor.map(STAGE, places_of_integers, list(frames.frames), low, width, backend)
         return _split(executor, places, "int", budget)
-    width_limit = max(4 * rows, min(16 * rows, SMALL_TABLE)) + 65_536
+    width_limit = max(4 * rows, min(16 * rows, budget.tuning.small_table)) + 65_536
     if width <= (width_limit if memory is None else min(width_limit, memory // TABLE_BYTES)):
         mark = Fold(partial(clear_marks, width, backend), partial(mark_ids, low=low, backend=backend), logical_or)
         marks = executor.fold(STAGE, mark, list(frames.frames))

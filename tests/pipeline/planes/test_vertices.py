@@ -16,12 +16,11 @@ from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.pipeline.planes import vertices
 from dasktc.pipeline.prepare import prepare_edges
 from dasktc.pipeline.stages.attributes import ReadPart
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from tests.support.oracle import multigraphs, text_multigraphs
-from tests.support.slow_pipeline import by_dense_id, orientation, random_edges, source_of
+from tests.support.slow_pipeline import by_dense_id, orientation, random_edges, source_of, tuned
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -68,12 +67,12 @@ def test_tables_start_at_any_id_and_wide_ids_have_none(low):
 @pytest.mark.parametrize(
     ("times", "small", "kind"), [(16, 1 << 26, TableMap), (16, 1 << 10, SortedMap), (17, 1 << 26, SortedMap)]
 )
-def test_a_small_table_serves_few_rows(times, small, kind, monkeypatch):
+def test_a_small_table_serves_few_rows(times, small, kind):
     """Ids of a sample of the edges are spread over those of its graph."""
     rows = 10_000
     ends = np.linspace(0, times * rows + 65_535, 2 * rows).astype(np.int64)
-    monkeypatch.setattr(vertices, "SMALL_TABLE", small)
-    found = run(frames((ends[:rows], ends[rows:]))).vertices
+    with tuned(small_table=small):
+        found = run(frames((ends[:rows], ends[rows:]))).vertices
     assert isinstance(found, kind)
     assert found.external(np.arange(2 * rows)).tolist() == ends.tolist()
 

@@ -351,9 +351,7 @@ def labelled(graph: CountingContext, frame: Any, columns: Iterable[str] = ()) ->
     return frame
 
 
-def write_answer(
-    graph: CountingContext, frames: list[Any], out: str | os.PathLike[str], force: bool | None = None
-) -> None:
+def write_answer(graph: CountingContext, frames: list[Any], out: str | os.PathLike[str], force: bool | None) -> None:
     """Write pandas frames, given by handles, as `write_frames` does; labels are written as text.
 
     InputError: two labels have the same text; or as `write_frames`.

@@ -22,7 +22,7 @@ from dasktc.executors.base import starmap
 from dasktc.options import CountOptions
 from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.prepare import Progress
-from dasktc.pipeline.stages.orient import total
+from dasktc.pipeline.stages.orient import total, wedges_of
 from dasktc.planning.schemes import Block
 
 __all__ = [
@@ -200,9 +200,8 @@ def _with_degrees(function: Callable[..., Any], out_degree: Array, in_degree: Ar
 
 
 def pairs_of(degree: Array) -> int:
-    """Σ d·(d - 1)/2 as a Python int; the factors are split so that no partial sum can exceed 64 bits."""
-    high, low, degree_less_one = degree >> 20, degree & ((1 << 20) - 1), degree - 1
-    return ((int((degree_less_one * high).sum()) << 20) + int((degree_less_one * low).sum())) // 2
+    """Σ d·(d - 1)/2 as an exact Python int."""
+    return wedges_of(degree - 1, degree) // 2
 
 
 def same(counts: Array, *_: Array) -> Array:

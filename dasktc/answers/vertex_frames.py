@@ -55,7 +55,7 @@ def reals_of_bits(bits: Array, *_: Array) -> Array:
     return bits.view("float64")
 
 
-def vertex_frame_kind(graph: CountingContext, frame: str | None, vertices: Any = None) -> FrameKind:
+def vertex_frame_kind(graph: CountingContext, frame: str | None, vertices: Any) -> FrameKind:
     """Choose the frame type of numbers of every vertex, or of requested vertices, as `frame_kind` does.
 
     InputError, too: the frame is whole, and vectors are sharded because they do not fit the one process, the caller's.
@@ -70,7 +70,7 @@ def vertex_frame_kind(graph: CountingContext, frame: str | None, vertices: Any =
 
 
 def vertex_answer(
-    graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any = None
+    graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any
 ) -> Any:
     """Make a series or frame of numbers of every vertex, or of requested vertices.
 
@@ -83,8 +83,8 @@ def vertex_answer(
         Functions of these vectors.
     kind : FrameKind
         From `vertex_frame_kind`.
-    vertices : sequence or column, optional
-        The caller's ids.
+    vertices : sequence or column, or None
+        The caller's ids; None: all.
 
     Returns
     -------

@@ -34,9 +34,7 @@ def pyplot() -> Any:
     return pyplot
 
 
-def plot_count(
-    records: list[Record], seconds: dict[str, float], resumed: int, axes: Sequence[Axes] | None = None
-) -> Figure:
+def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, axes: Sequence[Axes] | None) -> Figure:
     """Plot the stages and the timeline of a count; see `TriangleCount.plot`."""
     drawing, times = pyplot(), timeline(records)
     if axes is None:

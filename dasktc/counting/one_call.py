@@ -142,7 +142,7 @@ def _count(
 
 
 def prepare_in_one_call(
-    executor: DaskExecutor, source: Source, options: Options, limits: Limits, progress: Progress | None = None
+    executor: DaskExecutor, source: Source, options: Options, limits: Limits, progress: Progress | None
 ) -> tuple[Prepared, Blocks]:
     """Prepare a graph in one call on one worker, for counting tasks on all.
 

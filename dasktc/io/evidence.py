@@ -252,7 +252,7 @@ def runs_of(parts: int) -> int:
     return max(1, min(RUNS, ROWS // RUN // max(1, parts)))
 
 
-def even_runs(count: int, most: int = RUNS) -> list[range]:
+def even_runs(count: int, most: int) -> list[range]:
     """Return runs of neighbouring rows, evenly spaced in a number of rows; all rows where these are few."""
     if count <= most * RUN:
         return [range(count)] if count else []

@@ -146,7 +146,7 @@ def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None
         publish(page, target, hidden_folder)
 
 
-def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
+def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None) -> None:
     """Refuse a target that cannot be written, or whose existing file would be lost.
 
     Parameters
@@ -154,7 +154,7 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     out : path
     suffixes : tuple of str
         The extensions that it may have, such as ".csv".
-    force : bool, optional
+    force : bool or None
         Replace an existing file, or a folder that holds nothing but .parquet files. None: the caller has no option.
 
     Raises

@@ -13,7 +13,6 @@ from dasktc.options import Options
 from dasktc.pipeline.lstc_partition import part_vertices
 from dasktc.pipeline.planes.base import Blocks, Plane
 from dasktc.pipeline.planes.graph import Oriented
-from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
@@ -97,15 +96,10 @@ def by_ranges(plane: Plane, graph: Oriented, parts: int, options: Options, shape
     n) ranges by in-degree. Parameters as for `by_remainder`.
     """
     rows, columns = (
-        Axis(shape.vertices, count, _ranges(plane, degree, count))
+        Axis(shape.vertices, count, (*plane.cut_evenly("plan", degree, Axis(degree.size, 1), count)[0], degree.size))
         for count, degree in ((parts, graph.out_degree), (options.column_parts or parts, graph.in_degree))
     )
     return GridPartition.measured(plane, graph, Layout(rows, (rows, columns), shape))
-
-
-def _ranges(plane: Plane, degree: Sharded, parts: int) -> tuple[int, ...]:
-    """First ids of `parts` ranges with about equally many edges, followed by the number of vertices."""
-    return (*plane.cut_evenly("plan", degree, Axis(degree.size, 1), parts)[0], degree.size)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Partition]] = {

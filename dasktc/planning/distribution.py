@@ -110,7 +110,7 @@ def choose_distribution(
     return Distribution("call" if call < tasks else "tasks", comparison, call, tasks)
 
 
-def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"] = "int") -> str:
+def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"]) -> str:
     """Say why the whole pipeline does not fit one worker; empty where it fits."""
     is_read = size.stored > 0 or backend == "cpu" or ids == "text"
     nbytes = size.rows * (ROW_BYTES[ids][backend] if is_read else ROW_BYTES_ON_DEVICE)

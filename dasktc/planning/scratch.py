@@ -82,8 +82,8 @@ def is_cut(
     vertices: int,
     edges: int,
     limits: Limits,
-    memory_per_call: int | None = None,
-    planned_for: str | None = None,
+    memory_per_call: int | None,
+    planned_for: str | None,
     rows: int = 0,
 ) -> bool:
     """Whether a graph of this size is counted in several blocks or splits (n or m above 1), before its order is known.

@@ -64,9 +64,12 @@ def motifs(
     if not graph.edges:
         return dict.fromkeys(KINDS, 0)
     cliques = clique_count(graph, 4, bound, progress).cliques  # first, because its work may be refused
-    supports, triangles = known_edges(graph)
-    stars, paws = _of_vertices(graph)
-    products, diamonds = _of_edges(graph, supports)
+    executor, (supports, triangles) = graph.executor, known_edges(graph)
+    counts_of_vertices, _ = triangles_by_id(graph)
+    # Σ d·(d - 1)·(d - 2)/6 and Σ t(v)·(d(v) - 2) over vertices; Σ (d(u) - 1)·(d(v) - 1) and Σ t·(t - 1)/2 over edges
+    stars, paws = _added(executor.gather(of_degrees(graph, STAGE, _sums_of_vertices, counts_of_vertices)))
+    parts = edges_in_parts(graph, supports, unchanged)
+    products, diamonds = _added(executor.gather(at_ends(executor, parts, degrees_by_dense_id(graph), _sums_of_edges)))
     counts = {
         "path": products - 3 * triangles,
         "star": stars,
@@ -89,12 +92,6 @@ def _induced(counts: dict[str, int]) -> dict[str, int]:
     return induced_counts
 
 
-def _of_vertices(graph: CountingContext) -> tuple[int, int]:
-    """Return Σ d·(d - 1)·(d - 2)/6 and Σ t(v)·(d(v) - 2)."""
-    counts, _ = triangles_by_id(graph)
-    return _added(graph.executor.gather(of_degrees(graph, STAGE, _sums_of_vertices, counts)))
-
-
 def _sums_of_vertices(degrees: Array, triangles: Array) -> tuple[int, int]:
     if isinstance(triangles, np.ndarray):  # as sums of vertices in shards are
         degrees = on_host(degrees)
@@ -107,12 +104,6 @@ def _sums_of_vertices(degrees: Array, triangles: Array) -> tuple[int, int]:
     factors = degrees - 2  # negative only where there is no triangle
     low, high = triangles & ((1 << HALF) - 1), triangles >> HALF
     return stars, total_of_products(low * factors) + (total_of_products(high * factors) << HALF)
-
-
-def _of_edges(graph: CountingContext, supports: dict[Any, Any]) -> tuple[int, int]:
-    """Return Σ (d(u) - 1)·(d(v) - 1) and Σ t·(t - 1)/2 over edges."""
-    parts = edges_in_parts(graph, supports, unchanged)
-    return _added(graph.executor.gather(at_ends(graph.executor, parts, degrees_by_dense_id(graph), _sums_of_edges)))
 
 
 def _sums_of_edges(support: Array, degrees: Array, other_degrees: Array) -> tuple[int, int]:

@@ -153,9 +153,7 @@ def similarity(
     return edge_answer(graph, edge_values, name, kind, total=total, measure=edge_measure)
 
 
-def similarity_frames(
-    graph: CountingContext, measure: str, top: int | None = None, bound: int = BOUND
-) -> tuple[list[Any], int]:
+def similarity_frames(graph: CountingContext, measure: str, top: int | None, bound: int) -> tuple[list[Any], int]:
     """Compute the similarity of every edge, or the most similar vertices, for files: handles of frames, and their rows.
 
     The frames, at least one, are the partitions of `Graph.similarity`, whose errors it raises.

@@ -166,7 +166,7 @@ def in_batches(
     fold: Fold[Any],
     vertices: Mapping[str, Column],
     edges: Mapping[str, Column],
-    options: CountOptions | None = None,
+    options: CountOptions | None,
 ) -> Generator[Any]:
     """Call a function with batches of all triangles, where the blocks are, and yield each task's folded results.
 

@@ -166,7 +166,7 @@ def _entries(folder: str) -> dict[str, _Entry] | None:
         return {os.path.basename(name): _Entry(info["type"] == "file", info["size"]) for name, info in infos.items()}
 
 
-def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
+def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None) -> str:
     """Refuse a folder that cannot be written, or whose contents would be lost; return its absolute path, or its URL.
 
     With `force` a saved graph is replaced. `outlives` says why a folder in a process's memory would be useless; None if

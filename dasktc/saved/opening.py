@@ -33,7 +33,7 @@ from dasktc.pipeline.planes import answers_of
 from dasktc.pipeline.planes.choice import choose as choose_plane
 from dasktc.pipeline.planes.graph import Handles, Oriented
 from dasktc.pipeline.planes.vectors import Sharded
-from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
+from dasktc.pipeline.prepare import Prepared, Progress, limits_of
 from dasktc.pipeline.stages.attributes import AGAINST, ALONG, EdgeAttributes
 from dasktc.pipeline.stages.id_maps import SortedMap, TextMap
 from dasktc.pipeline.stages.shards import even
@@ -204,7 +204,7 @@ def open_plan(
 
 
 def open_blocks(
-    executor: Executor, saved: SavedGraph, options: Options, progress: Progress = silent, attributes: bool = False
+    executor: Executor, saved: SavedGraph, options: Options, progress: Progress, attributes: bool
 ) -> tuple[Prepared, Blocks]:
     """Read a saved graph's blocks and vectors on the workers, and compare every byte with its checksum.
 
@@ -215,7 +215,7 @@ def open_blocks(
     saved : SavedGraph
     options : Options
         As `fitted` returns them, with the backend chosen.
-    progress : callable, optional
+    progress : callable
     attributes : bool
         Also read weights and directions.
 

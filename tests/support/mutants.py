@@ -361,7 +361,7 @@ MUTANTS = [
     Mutant("wedges-numbered", "_never_pays", "if wedges > MOST:", "if wedges > 4 * MOST:", "system/test_past_32_bits.py", "number_are_counted"),
     Mutant("wedge-place", "_closed", "1 + 8.0 * place", "1 + 8 * place", "system/test_past_32_bits.py", "found_by_their_numbers and cpu"),
     Mutant("wedge-place-device", "kernels/wedges.cu", "8.0 * double(place)", "double(8 * place)", "system/test_past_32_bits.py", "found_by_their_numbers and cuda"),
-    Mutant("pairs", "pairs_of", "return ((int((degree_less_one * high).sum()) << 20) + int((degree_less_one * low).sum())) // 2", "return int((degree_less_one * degree).sum()) // 2", "system/test_past_32_bits.py", "pairs_of_neighbours"),
+    Mutant("pairs", "pairs_of", "wedges_of(degree - 1, degree)", "int(((degree - 1) * degree).sum())", "system/test_past_32_bits.py", "pairs_of_neighbours"),
     Mutant("pairs-directed", "triad_census._pairs", "ordered_pairs = wedges_of(degrees[a], degrees[b] - (a == b))", "ordered_pairs = int((degrees[a] * (degrees[b] - (a == b))).sum())", "system/test_past_32_bits.py", "pairs_of_neighbours"),
     Mutant("hub-probes", "hub.by_rows", "                probes += b if b <= SHORT else min(a, b)\n", "                probes = np.int32(probes + (b if b <= SHORT else min(a, b)))\n", "system/test_past_32_bits.py", "probes_of_a_complete"),
     Mutant("merge-probes", "intersect.merge", "probes += cut - first + row_end - row", "probes = np.uint32(probes + cut - first + row_end - row)", "system/test_past_32_bits.py", "wedges_of_a_task and not device"),

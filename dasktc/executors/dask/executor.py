@@ -234,7 +234,7 @@ class DaskExecutor(Executor):
         """Bring results to the client; the first error among them is raised here."""
         return [self.store.load(place) for place in self._places(handles)]
 
-    def watch(self, handle: Any, waiting: Callable[[], None] | None = None) -> Any:
+    def watch(self, handle: Any, waiting: Callable[[], None] | None) -> Any:
         """Bring a (small) result to the client; meanwhile call `waiting` now and then, in this thread."""
         ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
         return self.store.load(value_of(value))

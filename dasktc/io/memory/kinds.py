@@ -67,7 +67,7 @@ def are_two_columns(items: Sequence[Any]) -> bool:
     )
 
 
-def columns_of_pairs(pairs: Any, name: str, are_labels: bool = False) -> list[Any]:
+def columns_of_pairs(pairs: Any, name: str, are_labels: bool) -> list[Any]:
     """Return the two columns of a caller's pairs of vertices; `name` is that of the parameter, for errors.
 
     Pairs are a table, an array of shape (m, 2), two columns, a NetworkX graph, or an iterable of pairs; InputError

@@ -425,15 +425,15 @@ class Plane(ABC):
         minimum = min(tuning.piece_edges, max(tuning.split_edges, -(-edges // tuning.least_pieces)))
         return max(minimum, -(-edges // (tuning.device_pieces * self.threads)))
 
-    def split_frames(self, handles: list[Any], facts: list[Counts]) -> list[Any]:
+    def split_frames(self, frames: Frames, facts: list[Counts]) -> Frames:
         """Slice frames above the size limit of a device's edge arrays; the slices are views."""
-        rows = [counts.rows for counts in facts]
+        rows, handles = [counts.rows for counts in facts], frames.frames.take()
         slices, largest = list[Any](), self.piece_edges(sum(rows))
         while handles:
             frame, size = handles.pop(), rows.pop()
             is_whole = size <= largest
             slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
-        return slices
+        return replace(frames, frames=Handles(slices))
 
     def facts(self, vectors: list[Any]) -> Facts:
         """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""

@@ -100,8 +100,7 @@ class ShardedIds:
             executor.map(stage, block_ids_of_shard, list(values), self.vertices.parts[shard], places.parts[shard])
             for values, shard in zip(requests, shards, strict=True)
         ]
-        entries = [list(pieces) for pieces in zip(*answers, strict=True)]
-        return executor.map(stage, with_own_ends, zipped(frames, ends, entries), function, *shared)
+        return executor.map(stage, with_own_ends, zipped(frames, ends, zipped(*answers)), function, *shared)
 
     def names(self, ids: list[int]) -> list[Any]:
         """Return the caller's ids, as `WholeIds` does."""

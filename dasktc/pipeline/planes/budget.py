@@ -11,7 +11,7 @@ grids. A block may be larger than what a call may take: it is allocated once, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -106,9 +106,7 @@ class BudgetPlane(Plane):
         handles, facts = results[::2], executor.gather(results[1::2])
         results.clear()
         frames = self.frames(source, parts, handles, facts)
-        if source.ids == "int" and backend.on_device:
-            return replace(frames, frames=Handles(self.split_frames(frames.frames.take(), facts)))
-        return frames
+        return self.split_frames(frames, facts) if source.ids == "int" and backend.on_device else frames
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""

@@ -56,7 +56,7 @@ def numbered(
         executor.map(stage, number_values, shard_lists, part, first, ops)
         for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)
     ]
-    return distinct_values, [list(answers) for answers in zip(*numbers, strict=True)]
+    return distinct_values, zipped(*numbers)
 
 
 def _starts(

@@ -143,13 +143,9 @@ class ProcessPlane(Plane):
         handles, fact_handles = executor.transpose("read-rows", results, 2)
         facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
-        if backend.on_device:
-            return (
-                replace(frames, frames=Handles(self.split_frames(frames.frames.take(), facts)))
-                if source.ids == "int"
-                else frames
-            )
-        return self._shared_out(frames)
+        if not backend.on_device:
+            return self._shared_out(frames)
+        return self.split_frames(frames, facts) if source.ids == "int" else frames
 
     def _shared_out(self, frames: Frames) -> Frames:
         """Slice the frames of a file that is read as a whole, so that every thread has some; the slices are views."""

@@ -152,7 +152,7 @@ def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[An
         executor.map(stage, entries_of, shard_requests, part, first)
         for shard_requests, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
-    return [list(entries) for entries in zip(*answers, strict=True)]
+    return zipped(*answers)
 
 
 def gather_spans(executor: Executor, stage: str, vector: Sharded, spans: list[Span]) -> list[list[Any]]:

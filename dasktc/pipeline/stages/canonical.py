@@ -42,7 +42,8 @@ def keys_of(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: i
         return backend.array.concatenate([keys_of(frame, vertices, shift, backend) for frame in frames])
     if isinstance(vertices, IdRange | RangeMap):
         return backend.edges.keys(*arrays_of(frames), vertices, shift)
-    return _packed((frames["src"], frames["dst"]), vertices, shift, backend)
+    xp, (a, b) = backend.array, (vertices.dense(frames[name]) for name in ("src", "dst"))
+    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def keys_in_chunks(
@@ -149,7 +150,7 @@ def _columns(frame: Frame, vertices: VertexMap | IdRange) -> tuple[Any, Any]:
 
 
 def _keys_of_ends(
-    ends: tuple[Any, Any], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None = None
+    ends: tuple[Any, Any], vertices: VertexMap | IdRange, shift: int, backend: Backend, rank: Array | None
 ) -> Array:
     """Keys of edges, with the scratch of one chunk; with ranks oriented ones."""
     if isinstance(vertices, IdRange | RangeMap):
@@ -168,8 +169,3 @@ def _dense_chunks(
         columns = (getattr(end, "iloc", end)[start : start + backend.chunk] for end in ends)
         src, dst = (vertices.dense(column).astype("int32", copy=False) for column in columns)
         yield start, (src, dst)
-
-
-def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Backend) -> Array:
-    xp, (a, b) = backend.array, (vertices.dense(end) for end in ends)
-    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)

@@ -19,6 +19,7 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError, InputError
 from dasktc.io.evidence import BOOLEANS
 from dasktc.pipeline.stages.edge_keys import pack, unpack
+from dasktc.pipeline.stages.read import slices_of_rows
 from dasktc.planning.grid import Layout
 from dasktc.wording import plural
 
@@ -98,9 +99,7 @@ def chunks_of(part: Any, upstream: Any, most: int | None) -> Iterator[Frame]:
     """Read a part on the host, in frames of at most `most` rows; None: in one."""
     chunks = getattr(part, "chunks", None)
     for frame in [part.read(CPU, upstream)] if most is None or chunks is None else chunks(CPU, most):
-        step = most or max(1, len(frame))
-        for first in range(0, max(1, len(frame)), step):
-            yield frame if len(frame) <= step else frame.iloc[first : first + step]
+        yield from slices_of_rows(frame, most or max(1, len(frame)))
 
 
 def read_values(part: Any, upstream: Any, most: int | None, untyped: bool) -> Iterator[Any]:

@@ -16,9 +16,9 @@ class Tuning:
     partition_bytes: int = 128 << 20
     """Bytes of a partition of a Dask DataFrame."""
     frame_bytes: int = 100
+    """Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids."""
     split_bytes: int = 200
-    """Bytes per row of an edge frame while it is made: keys, numbers, their order, and ids; and with sharded
-    vertices."""
+    """The same where vertex vectors are sharded."""
     list_limit: int = 1_000_000
     """Largest list without a limit that a caller receives in one frame."""
     probe_limit: int = 1 << 16
@@ -34,9 +34,10 @@ class Tuning:
     peeled_edges: int = (1 << 31) - 1
     """Largest number of edges that one worker peels: positions have 32 bits."""
     survey_batch: int = 1 << 16
+    """Most triangles of a batch of a survey on the CPU, where so many stay in a cache, unless a block's row is
+    longer."""
     device_batch: int = 1 << 25
-    """Most triangles of a batch of a survey: on the CPU so many stay in a cache, unless a row of a block is longer; on
-    a GPU launches and waits then take little time."""
+    """Most triangles of a batch of a survey on a GPU, where launches and waits then take little time."""
     subset_labels: int = 8
     """Most labels by which a GPU counts in subgraphs, of which there are 120 for 8."""
     motif_edges: int = (1 << 32) - 1

@@ -28,23 +28,23 @@ class Tuning:
     """Mapping of {"int", "text"} to int. Bytes for each row of a chunk of a part: decoded, as a frame, without loops,
     with its ids looked up, and as keys."""
     dealt_bytes: int = 200
+    """Bytes for each row of a chunk while it is dealt to the blocks with its values, beside `row_bytes`."""
     value_bytes: int = 160
-    """Bytes for each row of a chunk while it is dealt to the blocks with its values, beside `row_bytes`; and for each
-    row of a range of sources while a block sorts it, and takes the values of its edges."""
+    """Bytes for each row of a range of sources while a block sorts it, and takes the values of its edges."""
     edge_bytes: Mapping[str, int] = _by_name(cpu=40, cuda=240)
     """Bytes an edge of a partition at the stage that takes most memory: a sorted copy of a partition from a file. Six
     times as many on a device, so that most of the budget is left for results, which then stay there."""
     split_bytes: int = 100
     """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
     device_pieces: int = 8
+    """Arrays in which a device holds its edges in one process, so that the results and the sorting scratch of one array
+    are small compared to all edges. On a cluster every pair of arrays would be a task."""
     piece_edges: int = 1 << 26
-    """In one process a device holds its edges in this number of arrays, each of at least so many edges, so that the
-    results and the sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays
-    would be a task."""
-    split_edges: int = 1 << 22
+    """Least edges of each of these arrays."""
     least_pieces: int = 3
-    """Edges from which a device holds them in at least so many arrays: one array's scratch is then a third of all
-    edges."""
+    """Least arrays of `split_edges` edges or more: one array's scratch is then a third of all edges."""
+    split_edges: int = 1 << 22
+    """Edges from which a device holds them in several arrays."""
     made_twice: int = 1 << 21
     """Rows from which keys are not stored before they are dealt out: both passes over them make them anew from the
     edges' ends, which takes as long as writing them, and no memory."""

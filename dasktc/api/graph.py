@@ -1525,7 +1525,8 @@ def await_results(context: CountingContext) -> CountingContext:
     """
     executor = context.executor
     if _keeps_in_memory(executor) and not isinstance(executor, LocalExecutor):
-        executor.wait(futures_in(context.prepared, context.blocks))
+        source = replace(context.prepared.source, labels=None)  # the client's own objects
+        executor.wait(futures_in(replace(context.prepared, source=source), context.blocks))
     return context
 
 

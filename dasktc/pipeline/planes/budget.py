@@ -114,7 +114,7 @@ class BudgetPlane(Plane):
         concurrency = 1 if self._on_workers else self.threads
         order, on_device = self.options.chosen_reorder, self.backend.on_device
         budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=concurrency, tuning=self.tuning)
-        return budget._replace(memory=budget_bytes / memory) if budget_bytes and memory else budget
+        return budget._replace(memory_ratio=budget_bytes / memory) if budget_bytes and memory else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call, as far as the sample tells."""

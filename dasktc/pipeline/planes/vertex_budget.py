@@ -41,7 +41,7 @@ class VertexBudget(NamedTuple):
     times: int = 1
     """Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget."""
     on_device: bool = False
-    memory: float = 1.4
+    memory_ratio: float = 1.4
     """Bytes of `--memory` per byte that one call may take, at most."""
     width: float = 1.0
     """Length of the text ids relative to `USUAL_TEXT`; at least 1."""
@@ -60,7 +60,7 @@ class VertexBudget(NamedTuple):
 
     def _asked(self, nbytes: float) -> str:
         """The memory that leaves `nbytes` to one call, for an error's advice."""
-        return advice(memory=format_size(ROUNDED * self.memory * nbytes))
+        return advice(memory=format_size(ROUNDED * self.memory_ratio * nbytes))
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors fit the memory of one call."""

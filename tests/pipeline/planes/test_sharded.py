@@ -442,7 +442,7 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     options = Options(reorder="collective", memory="20MB")
     on_disk = LocalExecutor(FileStore(WorkDir(tmp_path), 20_000))
     assert choose(on_disk, options).vertex_budget("text") == VertexBudget(
-        15_000, "text", "collective", memory=20_000_000 / 15_000
+        15_000, "text", "collective", memory_ratio=20_000_000 / 15_000
     )
     share = memory_of(DaskExecutor(client))
     assert share > vertex_room.LEAST_MEMORY

@@ -136,11 +136,14 @@ def edge_answer(
     refuse_frame(graph, kind)
     executor = graph.executor
     is_single = len(by_place) == 1 and graph.plan.shards == 1 and graph.plan.scheme.once and _alone(graph, kind)
+    is_real = measure is not None and measure.real
     # The device sorts them if keys and numbers fit.
-    if is_single and measure is None and graph.options.chosen_backend in ON_DEVICE:
-        args = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
-        (block,) = (graph.blocks[place] for place in by_place)
-        frame = executor.gather([executor.submit("edges", _whole_frame, block, *args, graph.edges, total)])[0]
+    if is_single and not is_real and graph.options.chosen_backend in ON_DEVICE:
+        ((place, values),), vertices = by_place.items(), graph.prepared.vertices
+        function, vector = (None, None) if measure is None else (measure.function, measure.vector)
+        handles = graph.prepared.graph.order.whole, vertices, None if vector is None else vector.whole
+        call = graph.blocks[place], values, *handles, function, name, kind, graph.edges, total
+        frame = executor.gather([executor.submit("edges", _whole_frame, *call)])[0]
         if frame is not None:
             return in_library(labelled(graph, frame, ("src", "dst")), kind)
     types = {name: "int64" if measure is None else measure.dtype}
@@ -242,12 +245,17 @@ def _whole_frame(
     values: Array,
     order: Array,
     vertices: VertexMap,
+    vector: Array | None,
+    function: Callable[[Array, Array, Array], Array] | None,
     name: str,
     kind: FrameKind,
     edges: int,
     total: int | None,
 ) -> Any:
-    """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word."""
+    """Sort all edges into one frame; None if an edge's key and number together exceed a 64-bit word.
+
+    `function` and `vector`, by dense id, are those of an `EdgeMeasure`.
+    """
     answers = backend_of(values).answers
     value_sum, bound = answers.facts(values)
     refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
@@ -257,12 +265,18 @@ def _whole_frame(
     else:
         ids = order[block.row_first :: block.stride], order[block.column_first :: block.stride]
     vertex_ids = external_ids_on_device(vertices)
-    columns = answers.edges(block, values, ids, len(order), bound, 0 if vertex_ids is None else vertex_ids)
+    is_direct = function is None and vertex_ids is not None  # else the function takes dense ids first, or the host maps
+    columns = answers.edges(block, values, ids, len(order), bound, vertex_ids if is_direct else 0)
     if columns is None:
         return None
     src, dst, numbers = columns
+    if function is not None:
+        numbers = function(numbers, *(None if vector is None else vector.take(ends) for ends in (src, dst)))
     if vertex_ids is None:
         src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
+    elif not is_direct:
+        is_range = isinstance(vertex_ids, int)
+        src, dst = (ends + vertex_ids if is_range else vertex_ids.take(ends) for ends in (src, dst))
     return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
 
 

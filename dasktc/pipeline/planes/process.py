@@ -61,11 +61,14 @@ from dasktc.pipeline.stages.orient import (
     zero_degrees,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import sample_step
+from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = ["ProcessPlane"]
+
+WANTED_ON_DEVICE = 1 << 12
+"""Sampled keys of a GPU, whose few ranges may differ by some 5 %: it waits while the host sorts them."""
 
 
 class Rows(Handles):
@@ -137,7 +140,8 @@ class ProcessPlane(Plane):
             rows = sum(getattr(part, "rows", 0) for part in parts)
             parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // self.threads)))
         upstream = upstream_of(executor, parts)
-        step = partial(sample_step, ranges=self.threads, parts=len(parts))
+        wanted = WANTED_ON_DEVICE if backend.on_device else WANTED_SAMPLES
+        step = partial(sample_step, ranges=self.threads, parts=len(parts), wanted=wanted)
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
         results = executor.map("read-rows", read_group, pairs, step, backend, runs_of(len(parts)), source.sample)
         handles, fact_handles = executor.transpose("read-rows", results, 2)

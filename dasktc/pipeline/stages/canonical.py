@@ -132,9 +132,9 @@ def keys_of_samples(
     vertices: VertexMap | IdRange, samples: list[Any], shift: int, backend: Backend, rank: Array | None = None
 ) -> list[Any]:
     """Keys of sampled edges by any id map, computed on the backend's device; with ranks oriented ones."""
-    xp = backend.array
-    pairs = ((xp.asarray(src), xp.asarray(dst)) for src, dst in samples)
-    return [on_host(_keys_of_ends(pair, vertices, shift, backend, rank)) for pair in pairs]
+    ends = backend.array.asarray(np.concatenate(samples, axis=1))  # together: each copy is a wait
+    keys = on_host(_keys_of_ends((ends[0], ends[1]), vertices, shift, backend, rank))
+    return np.split(keys, np.cumsum([ends.shape[1] for ends in samples])[:-1])
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:

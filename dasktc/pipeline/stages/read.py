@@ -134,15 +134,15 @@ def read_parts(
     span = sample = None
     step = step_of(total)
     if len(spans) == len(counts):
-        span, sample = Span.of(spans), np.concatenate([sample_ends(frame, step) for frame in frames], axis=1)
+        span, sample = Span.of(spans), np.concatenate([sample_ends(frame, step, backend) for frame in frames], axis=1)
     loops, skipped = sum(count.loops for count in counts), sum(count.skipped for count in counts)
     facts = Counts(total, loops, span, sample, tuple(notes), skipped)
     return frames[0] if len(frames) == 1 else frames, facts
 
 
-def sample_ends(frame: Frame, step: int) -> Array:
+def sample_ends(frame: Frame, step: int, backend: Backend) -> Array:
     """Both ends of every `step`-th edge of a frame of integers, on the host."""
-    return np.stack([on_host(end[::step]).astype("int64") for end in arrays_of(frame)])
+    return on_host(backend.array.stack([end[::step] for end in arrays_of(frame)])).astype("int64")
 
 
 def slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
@@ -182,7 +182,7 @@ def read_chunks(
                 yield counts
             edges, counts = edges_of(chunk, colours, backend)
             if samples and counts.span is not None:
-                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // samples)))
+                counts = counts._replace(sample=sample_ends(edges, max(1, counts.rows // samples), backend))
             yield edges
     assert counts is not None
     yield counts if notes is None else counts._replace(notes=(notes,))

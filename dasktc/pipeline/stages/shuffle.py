@@ -96,9 +96,9 @@ def cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Ba
     return cut(keys, starts, bound, backend)
 
 
-def sample_step(keys: int, ranges: int, parts: int = 1) -> int:
+def sample_step(keys: int, ranges: int, parts: int = 1, wanted: int = WANTED_SAMPLES) -> int:
     """Distance between sampled keys in one of so many equal parts of all keys, which has `keys` of them."""
-    return max(1, min(keys // (SAMPLES * ranges), max(SHARE, parts * keys // WANTED_SAMPLES)))
+    return max(1, min(keys // (SAMPLES * ranges), max(SHARE, parts * keys // wanted)))
 
 
 def equal_ranges(samples: list[Array], weights: list[int], count: int) -> list[int]:
@@ -111,7 +111,7 @@ def equal_ranges(samples: list[Array], weights: list[int], count: int) -> list[i
         return [0] * (count - 1)
     weight = np.repeat([weight / max(1, size) for weight, size in zip(weights, sizes, strict=True)], sizes)
     keys = np.concatenate(samples)
-    positions = np.argsort(keys, kind="stable")
+    positions = np.argsort(keys)  # equal ones in any order: a cut is a key
     sums = weight.take(positions).cumsum()
     places = sums.searchsorted([sums[-1] * number / count for number in range(1, count)], side="right")
     return [int(keys[positions[min(place, len(keys) - 1)]]) for place in places]

@@ -107,9 +107,12 @@ __device__ __forceinline__ int64 most_of(int64 x) {
 
 constexpr int64 LEAST = int64(uint64(1) << 63);
 
-// facts: ~(smallest id), so that both ids are maxima; the largest id; loops. Initialised to LEAST, LEAST and 0.
+// A number with its sign bit flipped: their order as unsigned numbers, of which 0 is the least, is theirs.
+__device__ __forceinline__ uint64 unsigned_of(int64 x) { return uint64(x) ^ uint64(LEAST); }
+
+// facts: ~(smallest id), so that both ids are maxima, and the largest id, as `unsigned_of`; loops. Initially 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
+    edges_facts(const Id* src, const Id* dst, int64 size, uint64* facts) {
   int64 low = LEAST, high = LEAST;
   uint64 loops = 0;
   for (int64 k = first_of(); k < size; k += all_threads()) {
@@ -123,10 +126,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
   low = most_of(low);
   high = most_of(high);
-  add_to(reinterpret_cast<uint64*>(facts + 2), loops);
+  add_to(facts + 2, loops);
   if (threadIdx.x % 32 == 0) {
-    atomicMax(facts, low);
-    atomicMax(facts + 1, high);
+    atomicMax(facts, unsigned_of(low));
+    atomicMax(facts + 1, unsigned_of(high));
   }
 }
 

@@ -19,7 +19,7 @@ from dasktc.backends.vertex_maps import RangeMap
 
 __all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
-LEAST = -(2**63)
+SIGN = 1 << 63
 SAMPLED = 1 << 22
 """Edges whose colours are computed in one step."""
 DEALT_EDGES = 1 << 20
@@ -129,10 +129,10 @@ class DeviceEdges:
 
     def facts(self, src: Array, dst: Array) -> Facts:
         """Count loops, and find the range of the other edges' ids."""
-        facts = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
+        facts = self.device.array.zeros(3, dtype="uint64")
         self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), facts)
-        low, high, loops = (int(number) for number in facts.tolist())
-        return Facts(loops, ~low, high)
+        low, high, loops = facts.tolist()  # ids with their sign bit flipped
+        return Facts(loops, ~(low - SIGN), high - SIGN)
 
     def marks(self, width: int) -> Array:
         """Make a table for the given number of ids, with no bit set."""

@@ -212,6 +212,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* en
 // A table row in shared memory, against which lists are streamed.
 struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
+  static constexpr uint32 MIRROR = 7;  // the bits of a byte are in descending order
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
   ListRecord fronts[THREADS], tails[THREADS];  // of each warp, the lists that have entries below BITMAP, and others
@@ -225,9 +226,22 @@ __device__ __forceinline__ uint32 put_together(ListRecord* lists, ListRecord min
   return __popc(votes);
 }
 
-// Which of eight 16-bit ids have their bit set, as a mask with the first id lowest.
-__device__ __forceinline__ uint32 eight(const uint32* bits, uint4 ids) {
-  return test_four(bits, make_uint2(ids.z, ids.w)) << 4 | test_four(bits, make_uint2(ids.x, ids.y));
+// Shifts the bit of an id, which is the upper half of `id`, into `found`; `shift` ends with the id's lowest bits. A byte
+// is repeated so that its three lowest bits suffice.
+__device__ __forceinline__ uint32 shift_in(const uint32* bits, uint32 id, uint32 shift, uint32 found) {
+  uint32 byte = reinterpret_cast<const unsigned char*>(bits)[id >> 19];
+  return __funnelshift_l(byte * 0x01010101u << (shift & 31), found, 1);
+}
+
+__device__ __forceinline__ uint32 shift_in_two(const uint32* bits, uint32 ids, uint32 found) {
+  uint32 low = __byte_perm(ids, 0, 0x1044);  // ids << 16; of two shifts the compiler would make three instructions
+  return shift_in(bits, ids, ids >> 16, shift_in(bits, low, ids, found));
+}
+
+// Which of eight 16-bit ids have their bit set, as a mask with the first id highest.
+__device__ __forceinline__ uint32 test_eight(const uint32* bits, uint4 ids) {
+  uint32 found = shift_in_two(bits, ids.y, shift_in_two(bits, ids.x, 0));
+  return shift_in_two(bits, ids.w, shift_in_two(bits, ids.z, found));
 }
 
 // Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
@@ -256,12 +270,12 @@ __device__ __forceinline__ uint32 stream_lists(
     }
 #pragma unroll
     for (uint32 i = 0; i < LISTS_AHEAD; i++) {
-      uint32 valid = 255u << skip[i];
+      uint32 valid = 255u >> skip[i];
       while (left[i] > 0) {
-        if (left[i] < 8) { valid &= (1u << left[i]) - 1; }
-        found += __popc(eight(row.bits, ids[i]) & valid & 255u);
+        if (left[i] < 8) { valid &= ~(255u >> left[i]); }
+        found += __popc(test_eight(row.bits, ids[i]) & valid);
         left[i] -= 8 * LANES;
-        valid = 255u;
+        valid = 255;
         place[i] += LANES;
         if (left[i] > 0) { ids[i] = __ldg(place[i]); }
       }
@@ -300,13 +314,13 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     hub_tables(Task t, const uint4* table_narrow, const uint4* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, all_items = *items_end;
   clear_all(row);
   uint64 triangles = 0;
   for (;;) {
     if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
     __syncthreads();
-    if (row.item >= count) { break; }
+    if (row.item >= all_items) { break; }
     uint2 item = items[row.item];
     bool of_table = t.tables && item.x >= t.tables;
     const Block& block = of_table ? t.table : t.stream;
@@ -316,9 +330,11 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     const uint4* narrow = of_table ? stream_narrow : table_narrow;
     set_entries(row, table, size);
     uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
+    uint32 lists = uint32(end - begin), rounds = (lists + Streamed::THREADS - 1) / Streamed::THREADS;
+    uint32 share = (lists + TABLE_WARPS * rounds - 1) / (TABLE_WARPS * rounds);  // of a warp: most tables have few lists
     __syncthreads();
-    for (uint64 k = begin + 32 * warp; k < end; k += Streamed::THREADS) {
-      ListRecord mine = {k + lane < end ? records[k + lane] : 0};
+    for (uint64 k = begin + share * warp; k < end; k += share * TABLE_WARPS) {
+      ListRecord mine = {lane < share && k + lane < end ? records[k + lane] : 0};
       triangles += stream_lists(row, mine, narrow, columns, table, size);
     }
     __syncthreads();

@@ -543,7 +543,7 @@ __device__ __forceinline__ void each_entry(const int32* columns, int64 size, con
 template <class Row> __device__ void set_entries(Row& row, const int32* columns, int64 size) {
   each_entry<Row>(columns, size, [&](uint32 w) {
     if (w < BITMAP) {
-      atomicOr(row.bits + (w >> 5), 1u << (w & 31));
+      atomicOr(row.bits + (w >> 5), 1u << (w & 31 ^ Row::MIRROR));
     } else {
       FilterBits mark(w);
       atomicOr(row.filter + mark.word, mark.bits);
@@ -598,6 +598,7 @@ extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, ui
 // A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
 template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
   static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
+  static constexpr uint32 MIRROR = 0;  // the bits of a word are in ascending order
   alignas(8) uint32 bits[WORDS];
   uint32 filter[FILTERS];
   unsigned short words[WORDS];

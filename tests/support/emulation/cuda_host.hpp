@@ -327,6 +327,15 @@ UNWATCHED const char* launch(void (*kernel)(P...), unsigned grid, unsigned block
 #define __all_sync(mask, vote) (host::ballot(mask, !(vote), __LINE__) == 0)
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  return unsigned(((static_cast<unsigned long long>(high) << 32 | low) << (shift & 31)) >> 32);
+}
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
+  unsigned result = 0;
+  for (int k = 0; k < 4; k++) { result |= unsigned(bytes >> 8 * (selector >> 4 * k & 7) & 255) << 8 * k; }
+  return result;
+}
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }

@@ -214,12 +214,10 @@ def room_for(size, error):
 )
 def test_less_and_less_device_memory(emulated, monkeypatch, caplog, kernel, partition, error):
     """Every count is the same, some of them by halves, until even a single row fails."""
-    from dasktc.backends.cuda import launch_edges, launch_trust
-
-    monkeypatch.setattr(launch_edges, "COUNTERS", 1 << 10)
-    monkeypatch.setattr(launch_trust, "TRUST_BYTES", 1)
-    for name, value in {"SMALL": 2, "NEAR": 32, "BITMAP": 32, "SHORT": 0}.items():
-        monkeypatch.setitem(launch.KERNELS["hub"].macros, name, value)
+    small = {"hub": {"SMALL": 2, "NEAR": 32, "BITMAP": 32, "SHORT": 0}, "trust": {"scratch": 1}}
+    for name, macros in small.items():
+        entry = launch.KERNELS[name]
+        monkeypatch.setitem(launch.KERNELS, name, replace(entry, macros={**entry.macros, **macros}))
     graph, used = (
         dasktc.prepare(source_of(EDGES), backend="cuda", **keywords(kernel=kernel, **partition)),
         cupy_strict.MEMORY_USED,

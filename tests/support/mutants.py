@@ -410,6 +410,7 @@ MUTANTS = [
     Mutant("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
     Mutant("tree", "kernels/tcstream.cu", "int64((node + 1) * many_size >> TOP)", "int64(node * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
     Mutant("tree-low", "kernels/tcstream.cu", "int64(node * many_size >> TOP)", "int64((node + 1) * many_size >> TOP)", KERNELS, f"{EXACT} and tcstream"),
+    Mutant("slice-rows", "slices", "first % GROUP, last - first", "0, last - first", KERNELS, "listed_in_slices"),
     Mutant("tree-halves", "kernels/tcstream.cu", "      highs[waiting] = high;", "      highs[waiting] = place;", "backends/cuda/test_kernels.py", "long_lists"),
     Mutant("tree-halves-begin", "kernels/tcstream.cu", "      begins[waiting] = middle + 1;", "      begins[waiting] = middle + 2;", "backends/cuda/test_kernels.py", "long_lists"),
     Mutant("tree-backward", "kernels/tcstream.cu", "max(low, end - back), high, x)", "max(low, end - back + 1), high, x)", "backends/cuda/test_kernels.py", "long_lists"),

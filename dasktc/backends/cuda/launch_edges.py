@@ -24,8 +24,6 @@ __all__ = [
     "unbinned_bytes",
 ]
 
-SETTINGS = {"vertices": 1}
-"""Of `tcstream`: count a graph that is one block by vertices; 0: by an edge list, as other triples are."""
 BINS = 32
 """Bins of edges by work."""
 SLICE = 1 << 26
@@ -38,6 +36,9 @@ BUCKETS, WARP_BUCKETS = 1024, 32
 """Buckets of a thread block's hash table, and of a warp's."""
 DEPTH = 128
 """Least number of entries of a bucket in a thread block's table."""
+SETTINGS = {"slice": SLICE, "depth": DEPTH, "vertices": 1}
+"""Settings of these launches. `vertices`, of `tcstream`: count a graph that is one block by vertices; 0: by an edge
+list, as other triples are."""
 HINDEX_BYTES = 512 << 20
 """Scratch of the `hindex` kernel's tables, unless one table alone is larger."""
 
@@ -75,24 +76,25 @@ def binned(launch: Launch) -> Binned:
     return Binned(edge_list, starts, memory)
 
 
-def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
-    """Cut a task's rows into slices of at most about `most` edges; a longer row is not cut."""
+def slices(launch: Launch, size: int | None = None) -> Iterator[Launch]:
+    """Cut a task's rows into slices of at most about `size` edges, by default SLICE; a longer row is not cut."""
+    size = launch.shape["slice"] if size is None else size
     fields = launch.given
     begin, step, rows = (int(fields[name][0]) for name in ("begin", "step", "rows"))
-    for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
+    for first, last in pairwise([0, *_cuts(launch, begin, step, rows, size), rows]):
         if first < last:
             part = fields.copy()
             part["begin"], part["skip"], part["rows"] = begin + first // GROUP * step, first % GROUP, last - first
             yield launch._replace(given=part)
 
 
-def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[int]:
-    """Numbers of rows after which a share is cut: those that hold its edges `most`, twice `most`, ..."""
+def _cuts(launch: Launch, begin: int, step: int, rows: int, size: int) -> list[int]:
+    """Numbers of rows after which a share is cut: those that hold its edges `size`, twice `size`, ..."""
     xp, offsets = launch.device.array, launch.task.index.offsets
-    if launch.task.index.edges <= most:
+    if launch.task.index.edges <= size:
         return []
     firsts, ends = groups(Share(begin, step, rows), offsets, xp)
-    edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
+    edges = xp.arange(size, int(ends[-1]), size, dtype="int64")
     group = ends.searchsorted(edges, side="right")
     edges_before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
     row = offsets.searchsorted(offsets[firsts[group]] + edges - edges_before, side="right") - 1
@@ -130,7 +132,7 @@ def hindex(launch: Launch) -> None:
     for part in slices(launch):
         edges = binned(part)
         if not launch.shape["LRB"]:
-            _by_warps(part, edges, edges.starts[-1], _depth(longest, WARP_BUCKETS))
+            _by_warps(part, edges, edges.starts[-1], _depth(launch.shape["depth"], longest, WARP_BUCKETS))
             continue
         short = edges.starts[launch.shape["SHORT"].bit_length()]  # bins 0 to log2 SHORT
         _by_warps(part, edges, short)
@@ -162,7 +164,7 @@ def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
     if short == end:
         return
     longest = 1 << max(k for k, (first, last) in enumerate(pairwise(edges.starts)) if first < last)
-    depth = _depth(longest)
+    depth = _depth(launch.shape["depth"], longest)
     resident = min(THREADS // threads * launch.device.processors, max(1, HINDEX_BYTES // _table_bytes(depth)))
     grid = min(resident, end - short)
     scratch = launch.device.array.empty(grid * _table_bytes(depth) // 4, dtype="int32")
@@ -170,9 +172,9 @@ def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
     launch.run("hindex_block", grid, threads, edges.given, *values)
 
 
-def _depth(longest: int, buckets: int = BUCKETS) -> int:
-    """Entries that a bucket must hold so that a table of `longest` entries stays half empty."""
-    return max(DEPTH, -(-2 * longest // buckets))
+def _depth(least: int, longest: int, buckets: int = BUCKETS) -> int:
+    """Entries that a bucket must hold so that a table of `longest` entries stays half empty, at least so many."""
+    return max(least, -(-2 * longest // buckets))
 
 
 def _table_bytes(depth: int) -> int:
@@ -201,12 +203,12 @@ def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `hindex` beside a task's blocks: the list, and the hash tables."""
-    deepest = _depth(2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
+    deepest = _depth(DEPTH, 2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
     return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))
 
 
 def unbinned_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `hindex-unbinned` beside a task's blocks; parameters as for `hindex_bytes`."""
-    a_warp = 4 * WARP_BUCKETS * _depth(columns, WARP_BUCKETS)
+    a_warp = 4 * WARP_BUCKETS * _depth(DEPTH, columns, WARP_BUCKETS)
     lengths = 8 * (columns + 1)
     return list_bytes(index_edges, block_edges, columns) + lengths + max(HINDEX_BYTES, a_warp)

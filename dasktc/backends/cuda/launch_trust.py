@@ -27,9 +27,6 @@ __all__ = [
     "trust",
 ]
 
-SETTINGS = {"chunk": 0, "lanes": 0}
-"""`chunk`: rows that a team takes in one turn; `lanes`: lanes of the subwarp that takes a list, where lists are not
-combined; 0: as `chunk_rows` and `subwarp_lanes` choose."""
 PHYSICAL = 2
 """Value of VC with which lists are copied."""
 LANES = (8, 16, 32)
@@ -43,6 +40,9 @@ ENTRIES = 4096
 """About how many entries a chunk hashes and looks up, where there are many rows."""
 TURNS = 4
 """Least number of chunks per team, where a chunk has more than one row."""
+SETTINGS = {"chunk": 0, "lanes": 0, "turns": TURNS, "scratch": TRUST_BYTES}
+"""`chunk`: rows that a team takes in one turn; `lanes`: lanes of the subwarp that takes a list, where lists are not
+combined; 0: as `chunk_rows` and `subwarp_lanes` choose."""
 
 
 class Work(NamedTuple):
@@ -94,10 +94,10 @@ def _work(launch: Launch, entry: str, rows: int, teams: int, longest: int, sampl
     shape = launch.shape
     depth = -(-max(ROOM[entry], 2 * longest) * teams // _buckets(shape)[entry])
     resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
-    resident = min(resident, max(1, TRUST_BYTES // max(1, _table_bytes(shape, entry, depth))))
+    resident = min(resident, max(1, shape["scratch"] // max(1, _table_bytes(shape, entry, depth))))
     grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
-    chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams)
+    chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams, shape["turns"])
     return Work(entry, grid, depth, chunk, shape["lanes"] or subwarp_lanes(steps))
 
 
@@ -127,13 +127,13 @@ def subwarp_lanes(steps: Sequence[int]) -> int:
     return max(zip(steps, LANES, strict=True), key=lambda pair: (-pair[0], pair[1]))[1]
 
 
-def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
+def chunk_rows(rows: int, mean: float | None, teams: int, turns: int = TURNS) -> int:
     """Choose how many rows a team takes in one turn, which TRUST's section 4.3 and figure 8 leave open.
 
     Each turn costs the team an atomic addition that it waits for, and a warp takes as many short rows of a chunk at
     the same time as its buckets have room for, so several short rows are taken in one turn: enough for ENTRIES entries,
-    compared to which the addition is cheap. But a team always has at least TURNS turns, so that the last team to finish
-    is late by at most about a turn in TURNS. Rows with much work are taken singly.
+    compared to which the addition is cheap. But a team always has at least `turns` turns, so that the last team to
+    finish is late by at most about a turn in `turns`. Rows with much work are taken singly.
 
     Speed over one row at a time, by chunk, on an H200, in degree order; RA with 8 edges a vertex. Of the small RM, RA
     and 3D, 32 is the size nearest to the rule's that was measured:
@@ -159,10 +159,12 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
         Entries that such a row hashes and looks up, on average in a sample; None where the sample has no such row.
     teams : int
         Warps or thread blocks that the device runs at the same time.
+    turns : int
+        Least number of chunks per team.
     """
     if mean is None:
         return 1
-    return max(1, min(int(ENTRIES // max(mean, 1.0)), rows // (TURNS * teams)))
+    return max(1, min(int(ENTRIES // max(mean, 1.0)), rows // (turns * teams)))
 
 
 def teams_of(processors: int) -> tuple[int, int]:

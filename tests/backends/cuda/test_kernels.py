@@ -22,7 +22,7 @@ from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.cpu.splits import GROUP, rows_of, share_of
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
-from dasktc.backends.cuda import launch, launch_edges, launch_hub, launch_trust, nvrtc
+from dasktc.backends.cuda import launch, launch_hub, launch_trust, nvrtc
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.edge_functions import Kronecker
 from dasktc.backends.kernel import SMALL_ROW, hub_count
@@ -373,12 +373,11 @@ def test_any_graph_in_any_partition(graph, parts, splits, variant, reverse):
 @needs_compiler
 @pytest.mark.parametrize("kernel", ["hindex", "merge", "search", "tcstream"])
 @pytest.mark.parametrize("most", [1, 37, 1000])
-def test_edges_listed_in_slices(kernel, most, monkeypatch):
+def test_edges_listed_in_slices(kernel, most):
     """A row is never cut: some rows are longer than a slice, and some slices hold several rows."""
-    monkeypatch.setattr(launch_edges, "SLICE", most)
     for name in ("hubs", "star outward", "star inward"):
         vertices, edges = GRAPHS[name]
-        macros = BINS | ({"vertices": 0} if kernel == "tcstream" else {})
+        macros = BINS | {"slice": most, "vertices": 0}
         check(on_host(False), list(tasks(edges, vertices, 1, 2)), kernel, macros, edges)
 
 
@@ -489,9 +488,8 @@ def test_a_block_of_trust_shares_its_longest_lists(reverse):
 
 @needs_compiler
 @pytest.mark.parametrize("chunk", [0, 1, 5])
-def test_rows_are_taken_in_chunks(chunk, monkeypatch):
+def test_rows_are_taken_in_chunks(chunk):
     """One row per turn, several where rows are many and short, or as many as the macro says."""
-    monkeypatch.setattr(launch_trust, "TURNS", 2)
     edges = random_edges(3000, 9000, 3)
     (task,) = tasks(edges, 3000)
     device, taken = HostDevice(), {}
@@ -502,7 +500,7 @@ def test_rows_are_taken_in_chunks(chunk, monkeypatch):
         HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
 
     device.launch = noted
-    found = count_on(device, task, "trust", FEW | {"chunk": chunk})
+    found = count_on(device, task, "trust", FEW | {"chunk": chunk, "turns": 2})
     assert found[:2] == (triangles_of(edges), wedges_of(edges))
     size, teams = taken["trust_warp"]
     assert size == chunk or (chunk == 0 and 1 < size <= 3000 // (2 * teams))
@@ -547,14 +545,13 @@ def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
 @needs_compiler
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize("variant", ["hindex", "hindex tiny", "hindex of the longer list", "hindex-unbinned"])
-def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypatch):
+def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse):
     """In one graph all ids share a warp's bucket, in the other also a block's."""
-    monkeypatch.setattr(launch_edges, "DEPTH", 8)
     kernel, macros = VARIANTS[variant]
     levels, half_empty = (macros.get("LEVELS", 6), 8) if kernel == "hindex" else (8, -(-2 * 139 // 32))
     for vertices, stride, deepest in ((30, 32, levels), (140, 1024, half_empty)):
         edges = alike(vertices, stride)
-        (count,) = check(on_host(reverse), list(tasks(edges, stride * vertices)), kernel, macros, edges)
+        (count,) = check(on_host(reverse), list(tasks(edges, stride * vertices)), kernel, macros | {"depth": 8}, edges)
         assert count[3] == deepest
 
 

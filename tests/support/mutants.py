@@ -260,7 +260,7 @@ MUTANTS = [
     Mutant("edge-sample-told", "Seen.colours_for", "high - low > 2 * error * self.value", "high - low > error * self.value", "questions/test_edge_sample.py", "that_is_told"),
     Mutant("edge-sample-vertices", "_standard_error", "(triangles + 1) * variance", "triangles * variance", "questions/test_edge_sample.py", "vertices or bounds"),
     Mutant("edge-sample-overflow", "write_vertices", "most >= 1 << 63", "most > 1 << 63", "questions/test_edge_sample.py", "64_bits"),
-    Mutant("edge-sample-steps", "DeviceEdges.sampled", "end[start : start + SAMPLED]", "end[:SAMPLED]", "backends/cuda/test_edges.py", "sample_of_edges"),
+    Mutant("edge-sample-steps", "DeviceEdges.sampled", "end[start : start + self.step]", "end[: self.step]", "backends/cuda/test_edges.py", "sample_of_edges"),
     Mutant("estimate-total", "with_facts", '"total": sum(stage_seconds.values()) + time.perf_counter() - start}', '"total": time.perf_counter() - start}', "questions/test_estimate.py", "total_has"),
     Mutant("estimate-mixed", "_tested", "    if places != triple.places:", "    if False:", "questions/test_estimate.py", "mixed_up"),
     Mutant("estimate-least", "_never_pays", "minimum = 2 * SAMPLE_EDGES * PILOT", "minimum = SAMPLE_EDGES * PILOT", "questions/test_estimate.py", "does_not_pay"),

@@ -137,14 +137,13 @@ class Last:
 
 
 @pytest.mark.parametrize("edges", [2**31 - 1, 2**31 + 1, 2**32 + 1, 2**53])
-def test_places_of_edges_are_64_bits(edges, monkeypatch):
+def test_places_of_edges_are_64_bits(edges):
     """Two edges, the last ones of `edges`: each is added to the row that holds it."""
-    monkeypatch.setattr(device_visit, "ENDS", edges)
     xp = SimpleNamespace(arange=lambda start, stop, dtype: np.arange(stop - 2, stop, dtype=dtype), add=np.add)
     offsets = np.array([0, 1, edges - 1, edges])
     block = SimpleNamespace(edges=edges, offsets=offsets, columns=Last([5, 6]))
     at_row, at_column = np.zeros((2, 8), "int64")
-    device_visit.add_ends(xp, block, Last([3, 4]), at_row, at_column)
+    device_visit.add_ends(xp, block, Last([3, 4]), at_row, at_column, step=edges)
     assert (at_row.tolist(), at_column.tolist()) == ([0, 3, 4, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 3, 4, 0])
 
 

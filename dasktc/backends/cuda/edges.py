@@ -20,10 +20,6 @@ from dasktc.backends.vertex_maps import RangeMap
 __all__ = ["DeviceEdges", "Facts", "RankedIds"]
 
 SIGN = 1 << 63
-SAMPLED = 1 << 22
-"""Edges whose colours are computed in one step."""
-DEALT_EDGES = 1 << 20
-"""Edges from which ends are dealt out before they are counted."""
 TALLY_BITS, SMALL_TALLY_BITS = 15, 13
 """Binary logarithm of the ids that a block counts in shared memory, and of those where it has at most 128 KiB."""
 TALLIES = 16
@@ -97,9 +93,15 @@ class DeviceEdges:
     Attributes
     ----------
     device : Device
+    many : int
+        Edges from which ends are dealt out before they are counted.
+    step : int
+        Edges whose colours are computed at a time.
     """
 
     device: Device
+    many: int = 1 << 20
+    step: int = 1 << 22
 
     @property
     def ranges(self) -> int:
@@ -121,10 +123,10 @@ class DeviceEdges:
         """Select the edges whose ends have one colour."""
         xp = self.device.array
         is_sampled = xp.empty(len(src), dtype=bool)
-        for start in range(0, len(src), SAMPLED):
-            ends = (end[start : start + SAMPLED] for end in (src, dst))
+        for start in range(0, len(src), self.step):
+            ends = (end[start : start + self.step] for end in (src, dst))
             source_colours, target_colours = (colours_of(end, colours, xp) for end in ends)
-            is_sampled[start : start + SAMPLED] = source_colours == target_colours
+            is_sampled[start : start + self.step] = source_colours == target_colours
         return src[is_sampled], dst[is_sampled]
 
     def facts(self, src: Array, dst: Array) -> Facts:
@@ -167,7 +169,7 @@ class DeviceEdges:
     def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
         given = *_wide(src, dst), *_numbers(src, of)
-        if len(src) < DEALT_EDGES:
+        if len(src) < self.many:
             self._run("edges_ends", len(src), *given, counts)
             return
         xp, launch, shape = self.device.array, self.device.launch, macros("edges")
@@ -249,7 +251,7 @@ class DeviceEdges:
         self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
         return oriented
 
-    lazy_oriented = orient = oriented
+    orient = oriented
 
     def residues(self, keys: Array, shift: int, modulus: int) -> Array:
         """Number of keys with each pair of their ends' remainders, uint64, row-major; modulus² <= `ranges`."""

@@ -93,10 +93,12 @@ def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[i
     return int(triangles), int(wedges)
 
 
-def add_ends(xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
-    """Add the value of each edge, not negative, to both of its ends; as `cpu.visit.add_ends`."""
-    for start in range(0, block.edges, ENDS):
-        stop = min(start + ENDS, block.edges)
+def add_ends(
+    xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, at_column: Array, step: int = ENDS
+) -> None:
+    """Add the value of each edge, not negative, to both of its ends, `step` at a time; as `cpu.visit.add_ends`."""
+    for start in range(0, block.edges, step):
+        stop = min(start + step, block.edges)
         rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
         more = values[start:stop].astype("uint64")  # CuPy's add.at needs unsigned numbers
         xp.add.at(at_row.view("uint64"), rows, more)

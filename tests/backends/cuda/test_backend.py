@@ -46,7 +46,15 @@ from tests.support.emulation import cuda as emulated_cuda
 from tests.support.emulation import cudf_strict, cupy_strict
 from tests.support.emulation.host import HostDevice, needs_compiler
 from tests.support.keywords import keywords
-from tests.support.slow_pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of, tuned
+from tests.support.slow_pipeline import (
+    CPU,
+    EVERY_PARTITION,
+    EVERY_REORDER,
+    pairwise_cover,
+    skewed_edges,
+    source_of,
+    tuned,
+)
 from tests.support.tiers import each_once, some
 
 EDGES = skewed_edges(60, 400, 1)
@@ -278,12 +286,12 @@ def test_many_parquet_files(emulated, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slab", [16, 64, 1 << 20])
-def test_text_is_copied_through_pinned_memory(emulated, tmp_path, monkeypatch, slab):
+def test_text_is_copied_through_pinned_memory(emulated, tmp_path, slab):
     """More slabs than exist at a time, parts that begin within lines, and a row that only the host can parse."""
-    from dasktc.backends.cuda import upload
+    from dasktc.backends.cuda import frames
+    from dasktc.backends.cuda.upload import Uploader
 
-    monkeypatch.setattr(upload, "SLAB", slab)
-    monkeypatch.setattr(upload, "SLABS", 3)
+    device = replace(emulated, upload=Uploader(slab, 3))
     path, rows = tmp_path / "edges.txt", "".join(f"{u} {v}\n" for u, v in EDGES)
     for contents in (
         rows,
@@ -294,14 +302,15 @@ def test_text_is_copied_through_pinned_memory(emulated, tmp_path, monkeypatch, s
     ):
         path.write_text(contents)
         for blocksize in (200, 1 << 20):
-            source = open_source(str(path), ReadOptions(blocksize=blocksize, ids="int"))
-            try:
-                known = facts(dasktc.triangle_count(source))
-            except InputError as refused:
-                with pytest.raises(InputError, match=re.escape(str(refused))):
-                    dasktc.triangle_count(source, backend="cuda")
-            else:
-                assert facts(dasktc.triangle_count(source, backend="cuda")) == known
+            for part in open_source(str(path), ReadOptions(blocksize=blocksize, ids="int")).parts:
+                try:
+                    known = part.read(CPU, None)
+                except InputError as refused:
+                    with pytest.raises(InputError, match=re.escape(str(refused))):
+                        frames.read(device, CPU, part, None)
+                else:
+                    edges = frames.read(device, CPU, part, None)
+                    assert all((edges[end].tolist() == known[end]).all() for end in ("src", "dst"))
 
 
 def test_a_file_that_became_shorter(emulated, tmp_path):

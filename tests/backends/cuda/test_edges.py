@@ -3,7 +3,9 @@
 import gc
 import pickle
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise, product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ import dasktc
 from dasktc.api import count as triangles
 from dasktc.api.opener import as_source
 from dasktc.backends.cpu import edges as cpu_edges
-from dasktc.backends.cuda import edges as device_edges
 from dasktc.backends.cuda.buckets import DeviceBuckets
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words
@@ -56,10 +57,10 @@ def columns(pairs):
 def test_a_sample_of_edges_is_that_of_the_cpu(pairs, colours, key, step):
     """In steps that need not divide the edges."""
     ends, sample = columns(pairs), Colours(colours, key)
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (cpu_edges, device_edges):
-            patch.setattr(module, "SAMPLED", step)
-        on_device, on_host = (edges.sampled(*ends, sample) for edges in (BOTH[0], cpu_edges.CpuEdges()))
+    with mock.patch.object(cpu_edges, "SAMPLED", step):
+        on_device, on_host = (
+            edges.sampled(*ends, sample) for edges in (replace(BOTH[0], step=step), cpu_edges.CpuEdges())
+        )
     kinds = [{*map(int, colours_of(end, sample, np))} for end in ends]
     assert all(kind <= {*range(colours)} for kind in kinds)
     assert [end.tolist() for end in on_device] == [end.tolist() for end in on_host]
@@ -142,15 +143,15 @@ def test_distinct_keys_without_loops(edges, keys, more):
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize(("rows", "ids"), [(0, 4), (9, 2), (20_000, 100), (9_000, 70_000), (20_000, 9_000_000)])
-def test_ends_of_many_edges_are_dealt_before_they_are_counted(edges, monkeypatch, rows, ids, dtype):
+def test_ends_of_many_edges_are_dealt_before_they_are_counted(edges, rows, ids, dtype):
     """In one bin and in all; in several tiles; more of one id than a block counts at a time, and in its last range."""
-    monkeypatch.setattr(device_edges, "DEALT_EDGES", 0)
     low = -5 if dtype == "int32" else -(2**62)
     src, dst = (np.random.default_rng(rows).random((2, rows)) ** 3 * ids).astype(dtype)
     src[: rows // 2], dst[: rows // 3] = ids - 1, 0
     known = np.bincount(np.concatenate([src, dst])[np.tile(src != dst, 2)], minlength=ids)
     counts = np.full(ids, 7, "int32")
-    edges.add_ends(counts, *((end + low).astype(dtype) for end in (src, dst)), IdRange(low, ids))
+    dealing = replace(edges, many=0)
+    dealing.add_ends(counts, *((end + low).astype(dtype) for end in (src, dst)), IdRange(low, ids))
     assert (counts == known + 7).all()
 
 
@@ -202,7 +203,7 @@ def test_degrees_and_orientation(edges, keys):
     ends = [(int(rank[key >> 6]), int(rank[key & 63])) for key in ascending.tolist()]
     known = [max(end) << 6 | min(end) for end in ends]
     assert edges.oriented(ascending, rank, 6).tolist() == known
-    assert sorted(edges.between(edges.lazy_oriented(ascending, rank, 6), 0, 1 << 12).tolist()) == sorted(known)
+    assert sorted(edges.between(edges.oriented(ascending, rank, 6), 0, 1 << 12).tolist()) == sorted(known)
     assert edges.orient(ascending, rank, 6).tolist() == known
 
 

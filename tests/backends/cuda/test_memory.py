@@ -149,7 +149,7 @@ def test_counts_grow_no_pool_anew(emulated, monkeypatch):
 
 
 def test_a_worker_gives_back_when_nothing_has_been_called_for_a_while(emulated, monkeypatch):
-    monkeypatch.setattr(emulated, "IDLE", 0.2)
+    monkeypatch.setattr(emulated._idle, "_seconds", 0.2)
     dasktc.triangle_count(SOURCE, backend="cuda")
 
     def task():

@@ -17,7 +17,6 @@ from dasktc import generate
 from dasktc.backends.cpu import visit as cpu_visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import bit_matrix, cliques, nvrtc, peel, supports, visit, wedges
-from dasktc.backends.cuda import edges as device_edges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.backends.cuda.edges import DeviceEdges
@@ -112,10 +111,9 @@ def edge_keys(device):
         rank = on(device, rng.permutation(1024).astype("int32"))
         edges.keys(src, dst, ids, 10, rank)
         counts = xp.zeros(1024, "int32")
-        for least in (1 << 20, 1):  # edges from which their ends are dealt out
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(device_edges, "DEALT_EDGES", least)
-                edges.add_ends(counts, *map(partial(xp.tile, reps=5), (src, dst)), ids)  # several tiles
+        for many in (1 << 20, 1):
+            ends = map(partial(xp.tile, reps=5), (src, dst))  # several tiles
+            replace(edges, many=many).add_ends(counts, *ends, ids)
         edges.distinct_rows(xp.sort(xp.tile(keys, 3)), 10, xp.zeros(1024, "int32"), rank, counts)
         keys = edges.distinct(xp.sort(keys), 10)
         for add in (edges.add_degrees, edges.add_sources):

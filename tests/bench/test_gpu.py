@@ -143,12 +143,8 @@ def test_numbers_of_workers(workers):
 
 
 def test_out_of_core(capsys, monkeypatch):
-    from dasktc.executors.stores.device import copies as cuda_copies
-    from dasktc.executors.stores.device import pinned as cuda_pinned
     from dasktc.executors.stores.device.store import DeviceStore
 
-    for module in (cuda_copies, cuda_pinned):
-        monkeypatch.setattr(module, "SLAB", 1 << 10)
     monkeypatch.setattr(DeviceStore, "_make_room_for", lambda self, calls: self._move_out_until(0))
     options = ["--scale", "8", "--memory", "17MB", "--memory", "20MB", "--partition", "hash2d", "--parts", "2"]
     options += ["--kernel", "hub"]

@@ -23,6 +23,7 @@ from dasktc.executors.process.usage import resources_of
 from dasktc.executors.stores.device.handles import CALL_LOCK, DeviceHandle
 from dasktc.executors.stores.device.prefetch import TransferStats
 from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.device.tuning import TUNING, Tuning
 from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 
@@ -45,7 +46,7 @@ class DeviceClusterStore(ClusterStore):
         Bytes on each device.
     host : int, optional
         Bytes of each worker's pinned memory. Default: half of its memory limit, or of its free memory.
-    small : int, optional
+    tuning : Tuning
         As for `DeviceStore`.
     replica_bytes : float
         Bytes of host memory that a thread has for copies of other workers' blocks.
@@ -61,11 +62,11 @@ class DeviceClusterStore(ClusterStore):
         work: WorkDir | None,
         memory: int,
         host: int | None = None,
-        small: int | None = None,
+        tuning: Tuning = TUNING,
         replica_bytes: float = float("inf"),
     ) -> None:
         self._work, self._memory, self.replica_bytes = work, memory, replica_bytes
-        self._worker = WorkerDeviceStore(uuid4().hex, None if work is None else work.folder, memory, host, small)
+        self._worker = WorkerDeviceStore(uuid4().hex, None if work is None else work.folder, memory, host, tuning)
         self.memory_per_call = self._task_memory = memory - memory // 4
         self.load_there = self._worker.load
         self.transfers: dict[str, TransferStats] = {}
@@ -136,15 +137,16 @@ class WorkerDeviceStore:
         Id of all calls that share the budget.
     folder : str or None
         Folder for files; None: the worker's own.
-    budget, host, small : int
-        As `memory`, `host` and `small` of the DeviceClusterStore.
+    budget, host : int
+        As `memory` and `host` of the DeviceClusterStore.
+    tuning : Tuning
     """
 
     run: str
     folder: str | None
     budget: int
     host: int | None
-    small: int | None = None
+    tuning: Tuning = TUNING
 
     def call(self, function: Function, *args: Any) -> Any:
         """Call a function with the values of handles; return a handle of its result, or for a list of each entry."""
@@ -194,7 +196,7 @@ class WorkerDeviceStore:
             worker = get_worker()
             host = _pinned_bytes(worker) if self.host is None else self.host
             work = WorkDir(self.folder or worker.local_directory)
-            state.devices[self.run] = DeviceStore(work, self.budget, host, self.small, entrywise=True)
+            state.devices[self.run] = DeviceStore(work, self.budget, host, self.tuning, entrywise=True)
         return state.devices[self.run]  # type: ignore[no-any-return]
 
 

@@ -25,13 +25,14 @@ import numpy as np
 from dasktc.backends.csr import Array
 from dasktc.executors.stores.device.handles import Hosted
 from dasktc.executors.stores.device.packing import Packed, unpack
-from dasktc.executors.stores.device.pinned import SLAB, Pinned, Slab, Slabs
+from dasktc.executors.stores.device.pinned import Pinned, Slab, Slabs
+from dasktc.executors.stores.device.tuning import TUNING, Tuning
 from dasktc.executors.stores.value_files import Stored, contents
 
 __all__ = ["Arrival", "Copied", "DeviceCopier"]
 
-READERS, ALONE = 4, 1 << 20
-"""Threads that fill a slab of pinned memory from a mapped file, and the bytes below which one thread does it."""
+READERS = 4
+"""Threads that fill a slab of pinned memory from a mapped file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ class DeviceCopier:
         Bytes copied to the host, and back to the device.
     """
 
-    def __init__(self, host: int) -> None:
-        self.pinned = Pinned(host)
+    def __init__(self, host: int, tuning: Tuning = TUNING) -> None:
+        self.pinned, self._shared_fill = Pinned(host, tuning.slab), tuning.shared_fill
         self.stream, self._outward = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
         self._leaving = deque[_Leaving]()
         self.sent = self.received = 0
@@ -102,7 +103,7 @@ class DeviceCopier:
         """
         sizes = [[int(array.nbytes) for array in value.arrays] for value in values]
         heads = sum(len(value.head) for value in values)
-        slabs = self.pinned.take(sum(map(sum, sizes)) + (heads if heads > SLAB >> 8 else 0))
+        slabs = self.pinned.take(sum(map(sum, sizes)) + (heads if heads > self.pinned.slab_bytes >> 8 else 0))
         if slabs is None:
             return None
         slabs.wait()
@@ -145,9 +146,9 @@ class DeviceCopier:
 
     def to_staging(self, array: Array) -> Iterator[memoryview]:
         """Copy an array to the host in chunks, double-buffered: the next chunk is copied while one is used."""
-        data, waiting = _bytes(array), list[tuple[Slab, int]]()
-        for place in range(0, len(data), SLAB):
-            part, slab = data[place : place + SLAB], next(self.pinned.staging)
+        data, waiting, step = _bytes(array), list[tuple[Slab, int]](), self.pinned.slab_bytes
+        for place in range(0, len(data), step):
+            part, slab = data[place : place + step], next(self.pinned.staging)
             self._download(part, slab, slab.wait()[: len(part)], cp.cuda.get_current_stream())
             self.sent += len(part)
             waiting.append((slab, len(part)))
@@ -226,7 +227,7 @@ class DeviceCopier:
 
     def _fill(self, memory: Any, part: Any) -> None:
         """Copy host memory with several threads, because one is slower than the link to the device."""
-        if len(part) < ALONE:
+        if len(part) < self._shared_fill:
             np.copyto(memory, part)
             return
         chunks = zip(np.array_split(memory, READERS), np.array_split(part, READERS), strict=True)
@@ -234,11 +235,12 @@ class DeviceCopier:
 
     def _from_file(self, head: Any, arrays: list[Any], stream: Any) -> Any:
         staging = self.pinned.staging_ahead if stream is self.stream else self.pinned.staging
+        step = self.pinned.slab_bytes
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
             target, bytes_ = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
-            for position in range(0, len(target), SLAB):
-                part, slab = bytes_[position : position + SLAB], next(staging)
+            for position in range(0, len(target), step):
+                part, slab = bytes_[position : position + step], next(staging)
                 memory = slab.wait()[: len(part)]
                 self._fill(memory, part)
                 target[position : position + len(part)].set(memory, stream=stream)

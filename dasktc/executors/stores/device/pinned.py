@@ -10,17 +10,15 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-__all__ = ["SLAB", "STAGING", "Pinned", "Slab", "Slabs"]
+__all__ = ["STAGING", "Pinned", "Slab", "Slabs"]
 
-SLAB = 1 << 24
-"""Bytes of a slab: copying one takes 0.3 ms, and a result wastes half a slab on average."""
 STAGING = 3
 """Slabs that bytes pass through between files and the device, for stages; prefetching has as many of its own."""
 
 
 @dataclass(eq=False)
 class Slab:
-    """A buffer of SLAB bytes, and the event of the last copy from or to it."""
+    """A buffer, and the event of the last copy from or to it."""
 
     memory: Any
     used: Any = field(default_factory=lambda: cp.cuda.Event(disable_timing=True))
@@ -36,23 +34,33 @@ class Pinned:
 
     That pool keeps the memory pinned for the next run of this process.
 
-    `budget` bounds the bytes of all slabs; slabs for staging are made whatever it is.
+    Parameters
+    ----------
+    budget : int
+        Bound of the bytes of all slabs; slabs for staging are made whatever it is.
+    slab_bytes : int
+        Size of each slab.
+
+    Attributes
+    ----------
+    total : int
+        Number of slabs, those in use included.
     """
 
-    def __init__(self, budget: int) -> None:
-        self._budget, self._free = budget, list[Slab]()
-        self.made = 0
+    def __init__(self, budget: int, slab_bytes: int) -> None:
+        self.slab_bytes, self._budget, self._free = slab_bytes, budget, list[Slab]()
+        self.total = 0
         self.staging, self.staging_ahead = (itertools.cycle([self._new() for _ in range(STAGING)]) for _ in range(2))
 
     def _new(self) -> Slab:
-        slab = Slab(np.frombuffer(cp.cuda.alloc_pinned_memory(SLAB), np.uint8, SLAB))
-        self.made += 1
+        slab = Slab(np.frombuffer(cp.cuda.alloc_pinned_memory(self.slab_bytes), np.uint8, self.slab_bytes))
+        self.total += 1
         return slab
 
     def take(self, size: int) -> Slabs | None:
         """Take slabs for `size` bytes; None beyond the budget, or where the host cannot pin more memory."""
-        slabs = -(-size // SLAB)
-        if (self.made - len(self._free) + slabs) * SLAB > self._budget:
+        slabs = -(-size // self.slab_bytes)
+        if (self.total - len(self._free) + slabs) * self.slab_bytes > self._budget:
             return None
         try:
             while len(self._free) < slabs:
@@ -87,9 +95,9 @@ class Slabs:
 
     def spans(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:
         """Yield the slabs that hold `size` bytes from offset `start`, and the range of these bytes in each."""
-        end = start + size
+        end, slab_bytes = start + size, self._pinned.slab_bytes
         while start < end:
-            number, first = divmod(start, SLAB)
-            last = min(SLAB, first + end - start)
+            number, first = divmod(start, slab_bytes)
+            last = min(slab_bytes, first + end - start)
             yield self._slabs[number], first, last
             start += last - first

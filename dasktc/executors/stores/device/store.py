@@ -33,6 +33,7 @@ from dasktc.executors.stores.device.handles import (
     places_of,
 )
 from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
+from dasktc.executors.stores.device.tuning import TUNING, Tuning
 from dasktc.executors.stores.file_store import SMALL, small_for, usable
 from dasktc.executors.stores.value_files import Flat, Stored, resolve_once, store
 from dasktc.executors.stores.work_dir import WorkDir
@@ -63,8 +64,8 @@ class DeviceStore(LocalStore):
         Bytes on the device.
     host : int
         Bytes of pinned memory for results that have left the device.
-    small : int, optional
-        Results of fewer bytes stay as they are, as for `FileStore`.
+    tuning : Tuning
+        Sizes that tests replace.
     entrywise : bool
         Keep a list as a list of handles, because its entries are needed, and freed, one by one.
 
@@ -76,18 +77,18 @@ class DeviceStore(LocalStore):
 
     repeats = True
 
-    def __init__(
-        self, work: WorkDir, budget: int, host: int, small: int | None = None, entrywise: bool = False
-    ) -> None:
+    def __init__(self, work: WorkDir, budget: int, host: int, tuning: Tuning = TUNING, entrywise: bool = False) -> None:
         from dasktc.backends import get_backend
         from dasktc.backends.cuda import memory as cuda_memory
         from dasktc.executors.stores.device import copies as cuda_copies
 
         backend = get_backend("cuda")
         self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
+        small = tuning.small
         self._small, self._small_on_host = (small_for(self._budget), SMALL) if small is None else (small, small)
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
-        self._budgeted, self._copies = cuda_memory.Budget(self._budget, backend), cuda_copies.DeviceCopier(host)
+        self._budgeted = cuda_memory.Budget(self._budget, backend)
+        self._copies = cuda_copies.DeviceCopier(host, tuning)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
         self._usage = DeviceUsage()
         self._expected: dict[Any, Arrival] = {}

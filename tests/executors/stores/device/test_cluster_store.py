@@ -30,6 +30,7 @@ from dasktc.executors.stores.device import cluster_store
 from dasktc.executors.stores.device.cluster_store import DeviceClusterStore
 from dasktc.executors.stores.device.handles import DeviceHandle
 from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.device.tuning import Tuning
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
@@ -42,6 +43,8 @@ from tests.support.slow_pipeline import skewed_edges, source_of, tuned
 from tests.support.tiers import some
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
+SMALL = Tuning(small=1, slab=1 << 12)
+"""Slabs of 4 KiB, so that arrays are copied in several pieces."""
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +66,9 @@ def client(workers):
     assert not streams.VIOLATIONS
 
 
-@pytest.fixture(autouse=True)
-def slabs(emulated, monkeypatch):
-    """Slabs of 4 KiB, so that arrays are copied in several pieces."""
-    from dasktc.executors.stores.device import copies as cuda_copies
-    from dasktc.executors.stores.device import pinned as cuda_pinned
-
-    for module in (cuda_copies, cuda_pinned):
-        monkeypatch.setattr(module, "SLAB", 1 << 12)
-
-
 @contextmanager
 def on_gpus(client, folder, budget, host):
-    tasks = DaskExecutor(client, store=DeviceClusterStore(WorkDir(folder), budget, host, small=1))
+    tasks = DaskExecutor(client, store=DeviceClusterStore(WorkDir(folder), budget, host, SMALL))
     yield tasks
     tasks.close()
     assert not any(client.run(has_state, tasks.store._worker.run).values())
@@ -174,7 +167,7 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
     from dasktc.executors.stores.device.packing import pack
 
     for host in (TO_FILES, TO_HOST):
-        store = DeviceStore(WorkDir(tmp_path), 1 << 20, host, 1)
+        store = DeviceStore(WorkDir(tmp_path), 1 << 20, host, SMALL)
         for value in values(np.random.default_rng(1)):
             for stays in (True, False):
                 store._limit = 1 << 19 if stays else 0
@@ -195,7 +188,7 @@ def test_a_late_call_of_a_run_that_is_over_leaves_nothing(emulated, tmp_path, mo
     state = WorkerState()
     monkeypatch.setattr(cluster_store, "worker_state", lambda worker=None: state)
     monkeypatch.setattr("distributed.get_worker", lambda: None)
-    one, other = (cluster_store.WorkerDeviceStore(run, str(tmp_path), 1 << 20, TO_FILES, 1) for run in "ab")
+    one, other = (cluster_store.WorkerDeviceStore(run, str(tmp_path), 1 << 20, TO_FILES, SMALL) for run in "ab")
     held = [one.call(zeros, 4_000), other.call(zeros, 4_000)]
     assert state.devices.keys() == {"a", "b"}
     cluster_store._close("a", None)

@@ -31,6 +31,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.offers import memory_of
 from dasktc.executors.stores.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
 from dasktc.executors.stores.device.store import DeviceStore
+from dasktc.executors.stores.device.tuning import Tuning
 from dasktc.executors.stores.file_store import LEAST
 from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
@@ -63,6 +64,8 @@ TO_FILES, TO_BOTH, TO_HOST = 1, 20_000, 10**7
 DENSE = kronecker(8, 64, parts=6)
 FEW_FIT = {"int": 42, "text": (12 << 20) // 60}
 """Bytes of an id of which some sixty fit 12 MB."""
+TINY = Tuning(small=1, slab=64)
+"""Slabs of 64 bytes: every array is copied in several pieces."""
 OOC = [{"partition": "hash2d", "parts": 4}, {"partition": "vertical", "parts": 3}, {"partition": "proxy", "parts": 5}]
 
 
@@ -74,22 +77,17 @@ def emulated(emulated):
 
 
 @pytest.fixture
-def small(emulated, monkeypatch):
-    """Slabs of 64 bytes, so that every array is copied in several pieces."""
-    from dasktc.executors.stores.device import copies as cuda_copies
-    from dasktc.executors.stores.device import pinned as cuda_pinned
-
-    for module in (cuda_copies, cuda_pinned):
-        monkeypatch.setattr(module, "SLAB", 64)
+def collected(emulated):
+    """What a test leaves is freed before the next one, and no stream has met memory of another."""
     yield
     gc.collect()
     assert not streams.VIOLATIONS
 
 
 @contextmanager
-def on_gpu(folder, kept, host=TO_BOTH, budget=1 << 20):
+def on_gpu(folder, kept, host=TO_BOTH, budget=1 << 20, tuning=TINY):
     """An executor that keeps `kept` bytes of results on the device."""
-    tasks = LocalExecutor(DeviceStore(WorkDir(folder), budget, host, small=1))
+    tasks = LocalExecutor(DeviceStore(WorkDir(folder), budget, host, tuning))
     tasks.store._limit = kept
     yield tasks
     tasks.close()
@@ -112,7 +110,7 @@ WAYS = [(reorder, *placed) for reorder, placed in zip(itertools.cycle(EVERY_REOR
 @pytest.mark.parametrize(
     ("reorder", "partition", "host", "kept"), some(WAYS, lambda *case: case in WAYS[: len(EVERY_REORDER)])
 )
-def test_every_way_gives_what_it_gives_in_memory(small, tmp_path, reorder, partition, host, kept):
+def test_every_way_gives_what_it_gives_in_memory(collected, tmp_path, reorder, partition, host, kept):
     """In memory one block has its edges directed by rows, but where these are too many."""
     options = {"reorder": reorder, **partition}
     with tuned(ranked_rows=0):
@@ -146,7 +144,7 @@ def test_any_multigraph(tmp_path_factory, edges, partition, kept, host):
 @pytest.mark.parametrize(
     ("reorder", "partition"), each_once(zip(EVERY_REORDER, [OOC[2], *OOC[:2], *EVERY_PARTITION], strict=False))
 )
-def test_vertices_in_shards(small, tmp_path, reorder, partition):
+def test_vertices_in_shards(collected, tmp_path, reorder, partition):
     """Every answer equals that with whole vectors, although shards leave the device."""
     options = Options(backend="cuda", memory="1GB", reorder=reorder, **partition)
     given = [*EDGES, (3, 3), (10**12, 2)]
@@ -169,7 +167,7 @@ def test_vertices_in_shards(small, tmp_path, reorder, partition):
 
 
 @pytest.mark.parametrize("partition", each_once([(OOC[2],), (OOC[0],)]))
-def test_ids_of_text_in_shards(small, tmp_path, partition):
+def test_ids_of_text_in_shards(collected, tmp_path, partition):
     """Numbered on the host, shard by shard; edges stay on the device."""
     given = [(f"v{u}" * (1 + u % 3), f"v{v}" * (1 + v % 3)) for u, v in EDGES]
     options = Options(backend="cuda", memory="1GB", **partition)
@@ -194,7 +192,7 @@ def test_ids_of_text_in_shards(small, tmp_path, partition):
 
 
 @pytest.mark.parametrize("ids", ["int", "text"])
-def test_parts_of_a_file_are_given_on_the_host_where_vertices_are_in_shards(small, tmp_path, ids):
+def test_parts_of_a_file_are_given_on_the_host_where_vertices_are_in_shards(collected, tmp_path, ids):
     given = EDGES if ids == "int" else [(f"v{u}", f"v{v}") for u, v in EDGES]
     named = sorted({end for edge in given for end in edge})
     file = tmp_path / "parts.txt"
@@ -225,7 +223,7 @@ def test_vertices_that_exceed_the_device_keep_the_budget(emulated, tmp_path, par
     source, budget, used = random_graph(30_000, 30_000), 1_200_000, cupy_strict.MEMORY_USED
     known = int(dasktc.triangle_count(source, backend="cpu"))
     used.peak = before = used.now
-    with on_gpu(tmp_path, budget // 2, TO_HOST, budget) as tasks:
+    with on_gpu(tmp_path, budget // 2, TO_HOST, budget, Tuning(small=1)) as tasks:
         options = Options(backend="cuda", memory=budget, partition=partition, parts=4)
         result = build(tasks, source, options).triangle_count()
         assert int(result) == known
@@ -233,7 +231,7 @@ def test_vertices_that_exceed_the_device_keep_the_budget(emulated, tmp_path, par
         assert used.peak - before <= budget
 
 
-def test_sources_of_every_kind(small, tmp_path):
+def test_sources_of_every_kind(collected, tmp_path):
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     frame.to_parquet(tmp_path / "e.parquet", row_group_size=50)
     frame.to_csv(tmp_path / "e.txt", sep=" ", header=False, index=False)
@@ -261,18 +259,13 @@ def needed(**options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_HOST, TO_FILES, TO_HOST], strict=True)], ids=str)
-def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tmp_path, options, host):
+def test_a_graph_several_times_larger_keeps_the_budget(emulated, tmp_path, options, host):
     """The allocator enforces the budget; the bytes in use are also measured."""
-    from dasktc.executors.stores.device import copies as cuda_copies
-    from dasktc.executors.stores.device import pinned as cuda_pinned
-
-    for module in (cuda_copies, cuda_pinned):
-        monkeypatch.setattr(module, "SLAB", 1 << 12)
     whole, used = needed(kernel="plain"), cupy_strict.MEMORY_USED
     budget = whole // (8 if options["partition"] == "hash2d" else 4)
     chosen = Options(backend="cuda", kernel="plain", memory=budget, **options)
     used.peak = before = used.now
-    with on_gpu(tmp_path, budget // 2, host, budget) as tasks:
+    with on_gpu(tmp_path, budget // 2, host, budget, Tuning(small=1, slab=1 << 12)) as tasks:
         result = build(tasks, DENSE, chosen).triangle_count()
         assert int(result) == int(dasktc.triangle_count(DENSE, backend="cpu"))
         assert used.peak - before <= budget
@@ -280,7 +273,7 @@ def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tm
         assert tasks.store.transfers.blocks > 0
         assert result.plan.bytes_per_task <= budget
         if host == TO_FILES:
-            assert streams.pinned_bytes() == 6 << 12, "staging alone"
+            assert tasks.store._copies.pinned.total == 6, "staging alone"
     assert os.listdir(tmp_path) == []
 
 
@@ -307,7 +300,7 @@ def test_what_is_added_up_stays_on_the_device(emulated, tmp_path):
 
 
 @pytest.mark.parametrize("partition", ["whole", "edges"])
-def test_what_must_be_whole_is_refused_with_figures(small, tmp_path, partition):
+def test_what_must_be_whole_is_refused_with_figures(collected, tmp_path, partition):
     options = Options(backend="cuda", memory=30_000, partition=partition, kernel="lstc")
     with on_gpu(tmp_path, 5_000, TO_HOST, 1_000_000) as tasks, pytest.raises(InputError) as error:
         build(tasks, kronecker(9), options)
@@ -316,7 +309,7 @@ def test_what_must_be_whole_is_refused_with_figures(small, tmp_path, partition):
     assert "\n" not in str(error.value)
 
 
-def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
+def test_a_stage_that_does_not_fit_is_refused_with_figures(collected, tmp_path):
     with (
         on_gpu(tmp_path, 0, TO_HOST, 2_000) as tasks,
         mock.patch.object(kept_tables, "forget") as forget,
@@ -329,7 +322,7 @@ def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(small, tmp_path):
+def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(collected, tmp_path):
     """It takes no device memory, so moving it gains nothing, however often."""
     calls = []
 
@@ -344,7 +337,7 @@ def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(sma
 
 @contextmanager
 def device_store(folder, budget, limit):
-    store = DeviceStore(WorkDir(folder), budget, TO_HOST, small=1)
+    store = DeviceStore(WorkDir(folder), budget, TO_HOST, TINY)
     store._limit = limit
     yield store
     store.end_tasks()
@@ -352,7 +345,7 @@ def device_store(folder, budget, limit):
 
 
 @pytest.mark.parametrize("why", ["the device is full", "larger than the budget"])
-def test_a_task_whose_block_finds_no_room_is_refused_not_made_again_for_ever(small, tmp_path, monkeypatch, why):
+def test_a_task_whose_block_finds_no_room_is_refused_not_made_again_for_ever(collected, tmp_path, monkeypatch, why):
     """A failed copy is not a block that could be dropped to make room."""
     turns, honest = [], DeviceStore._move_all_out
 
@@ -377,7 +370,7 @@ def test_a_task_whose_block_finds_no_room_is_refused_not_made_again_for_ever(sma
             cupy_strict.INSTEAD[0] = None
 
 
-def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(small, tmp_path):
+def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(collected, tmp_path):
     with device_store(tmp_path, 1 << 14, 0) as store:
         stream = store.keep(cupy_strict.zeros(1000, dtype="uint8"))
         store._settle()
@@ -398,7 +391,7 @@ def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(small, tmp_
         assert not fails
 
 
-def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkeypatch):
+def test_what_the_host_cannot_pin_any_more_goes_to_files(collected, tmp_path, monkeypatch):
     from dasktc.executors.stores.device import pinned
 
     with device_store(tmp_path, 1 << 20, 0) as store:
@@ -406,7 +399,7 @@ def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkey
         first = store.keep(cupy_strict.zeros(3 * 64, dtype="uint8"))
         store._settle()
         del first
-        free, made = len(slabs._free), slabs.made
+        free, total = len(slabs._free), slabs.total
 
         def refused(_):
             raise pinned.cp.cuda.runtime.CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
@@ -414,7 +407,7 @@ def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkey
         monkeypatch.setattr(pinned.cp.cuda, "alloc_pinned_memory", refused)
         found = store.keep(cupy_strict.zeros(1000 * 64, dtype="uint8"))
         assert type(found.places).__name__ == "Stored"
-        assert (len(slabs._free), slabs.made) == (free, made)
+        assert (len(slabs._free), slabs.total) == (free, total)
 
 
 def test_budgets_of_two_threads_do_not_lift_each_other(emulated, tmp_path):
@@ -452,7 +445,7 @@ def test_budgets_of_two_threads_do_not_lift_each_other(emulated, tmp_path):
     second.close()
 
 
-def test_a_call_that_finds_the_budget_used_up_is_made_again(small, tmp_path):
+def test_a_call_that_finds_the_budget_used_up_is_made_again(collected, tmp_path):
     made = []
 
     def grow(array):
@@ -469,7 +462,7 @@ def test_a_call_that_finds_the_budget_used_up_is_made_again(small, tmp_path):
         assert first.places is not None
 
 
-def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(small, tmp_path):
+def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(collected, tmp_path):
     def three(array):
         for size in (100, 900, 1_000):
             yield cupy_strict.full(size, size // 100, "uint8")
@@ -489,7 +482,7 @@ def test_what_fits_never_leaves_the_device(emulated, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_pieces_go_one_by_one(small, tmp_path):
+def test_pieces_go_one_by_one(collected, tmp_path):
     """On the device and in pinned memory, a list's entries are freed one by one, not with its last entry."""
     row = cupy_strict.arange(300)
     for kept in (10**6, 0):
@@ -513,7 +506,7 @@ def test_pieces_go_one_by_one(small, tmp_path):
         lambda host, options: host == TO_HOST and options.get("parts") == 5,
     ),
 )
-def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):
+def test_edges_are_dealt_to_ranges_as_they_are_oriented(collected, tmp_path, monkeypatch, options, host):
     """With several partitions: block by block, measured by remainders (4 divides 12, 5 does not)."""
     monkeypatch.setattr(Plane, "piece_edges", lambda plane, edges: 150)
     dealt, rows_of = [], orient.first_rows
@@ -532,7 +525,7 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
         assert graph.triangles().to_dict() == dasktc.prepare(source).triangles().to_dict()
 
 
-def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
+def test_edges_that_a_block_lost_are_an_error(collected, emulated, tmp_path):
     place, layout = (0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True))
     slab = cupy_strict.asarray(np.array([0, 1, 1])), cupy_strict.asarray(np.array([0], "int32"))
     more = cupy_strict.asarray(np.array([0, 2, 3])), cupy_strict.asarray(np.array([0, 1, 2], "int32"))
@@ -542,7 +535,7 @@ def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
             BudgetPlane(tasks, Options(), TUNING)._filled(slabs, place, layout, emulated, 5)
 
 
-def test_inputs_come_while_the_call_before_computes(small, tmp_path):
+def test_inputs_come_while_the_call_before_computes(collected, tmp_path):
     """Results leave in the same way: none is copied twice, and memory is not reused before its copy is done."""
     made = []
 
@@ -560,7 +553,7 @@ def test_inputs_come_while_the_call_before_computes(small, tmp_path):
         assert not store._expected
 
 
-def test_what_is_under_way_goes_before_a_call_is_made_again(small, tmp_path):
+def test_what_is_under_way_goes_before_a_call_is_made_again(collected, tmp_path):
     """Results on their way out, and inputs copied ahead, take memory that a call may need."""
     with on_gpu(tmp_path, 0, TO_HOST, 4_000) as tasks:
         inputs = [tasks.submit("a", cupy_strict.full, 100, number, "int64") for number in range(3)]
@@ -633,14 +626,12 @@ def same(a, b):
 
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
-def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host):
-    from dasktc.executors.stores.device import copies as cuda_copies
+def test_values_come_back_as_they_were(collected, tmp_path, ahead, host):
     from dasktc.executors.stores.device.copies import DeviceCopier
     from dasktc.executors.stores.device.packing import pack
     from dasktc.executors.stores.value_files import Flat, store
 
-    monkeypatch.setattr(cuda_copies, "ALONE", 10)
-    copies = DeviceCopier(host)
+    copies = DeviceCopier(host, replace(TINY, shared_fill=10))
     for number, value in enumerate(values(np.random.default_rng(1))):
         packed = pack(value)
         place = (copies.to_host([packed]) or [None])[0]
@@ -668,11 +659,11 @@ def _stored(copies, folder, value):
     return store(str(folder / "twice"), [Flat(packed.head, copies.streamed(packed))], False)
 
 
-def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
+def test_a_block_that_is_used_before_its_copy_was_waited_for(collected):
     from dasktc.executors.stores.device.copies import DeviceCopier
     from dasktc.executors.stores.device.packing import pack
 
-    copies = DeviceCopier(TO_HOST)
+    copies = DeviceCopier(TO_HOST, TINY)
     place = copies.to_host([pack(cupy_strict.arange(100))])[0]
     arrival = copies.bring(place)
     with pytest.raises(RaceError, match="written by another stream"):
@@ -682,12 +673,12 @@ def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
     copies.fence()
 
 
-def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
+def test_a_block_that_goes_while_it_may_be_used_is_noted(collected):
     from dasktc.executors.stores.device.copies import DeviceCopier
     from dasktc.executors.stores.device.packing import pack
 
     for fenced in (True, False):
-        copies = DeviceCopier(TO_HOST)
+        copies = DeviceCopier(TO_HOST, TINY)
         arrival = copies.bring(copies.to_host([pack(cupy_strict.arange(100))])[0])
         copies.wait([arrival])
         total = arrival.value + 1
@@ -700,7 +691,7 @@ def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
         assert len(total) == 100
 
 
-def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
+def test_a_copy_that_the_executor_does_not_wait_for_is_met(collected, tmp_path):
     from dasktc.executors.stores.device.copies import DeviceCopier
 
     options = {"partition": "hash2d", "parts": 4, "kept": 0, "host": TO_HOST, "budget": 100_000}
@@ -711,7 +702,7 @@ def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
 
 
 @pytest.mark.parametrize("fenced", [True, False])
-def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
+def test_blocks_go_after_the_work_that_they_are_for(collected, tmp_path, fenced):
     """The host does not wait anywhere in between."""
     from dasktc.executors.stores.device.copies import DeviceCopier
 
@@ -728,7 +719,7 @@ def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
     assert bool(noted) != fenced
 
 
-def test_a_block_that_two_tasks_share_is_copied_once(small, tmp_path):
+def test_a_block_that_two_tasks_share_is_copied_once(collected, tmp_path):
     options = {"partition": "hash2d", "parts": 3, "kept": 0, "host": TO_HOST}
     with mock.patch.object(DeviceStore, "_make_room_for", lambda self, calls: self._move_out_until(0)):
         found, tasks = counted(tmp_path, EDGES, **options)
@@ -793,7 +784,7 @@ def test_hidden_is_what_nothing_waited_for():
     assert TransferStats(2, 100, 1.0, 2.0, 0.2).hidden == 0.0
 
 
-def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path):
+def test_prefetching_that_finds_the_budget_used_up_is_made_again(collected, tmp_path):
     brought, number = DevicePrefetcher._bring, itertools.count()
 
     def fails(self, place):
@@ -838,7 +829,7 @@ def test_measures_within_a_budget_on_the_device(tmp_path):
     edges = random_edges(3000, 200_000, 5)
     known = dasktc.prepare(source_of(edges), backend="cpu")
     for host in (TO_FILES, 1 << 30):
-        with on_gpu(tmp_path, 1 << 18, host, 64 << 20) as tasks:
+        with on_gpu(tmp_path, 1 << 18, host, 64 << 20, Tuning(small=1)) as tasks:
             graph = build(
                 tasks, source_of(edges, parts=4), Options(backend="cuda", memory="64MB", parts=3, partition="hash2d")
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dasktc.backends.csr import Array
-from dasktc.backends.cuda.edge_functions import made
+from dasktc.backends.cuda.edge_functions import generate_edges
 from dasktc.backends.select import cuda_module
 from dasktc.errors import InputError, neutral_text
 
@@ -27,5 +27,5 @@ def make_on_host(part: Any) -> tuple[Array, Array] | None:
     None for a part that is not generated, or whose recipe has no kernel.
     """
     recipe = getattr(part, "recipe", None)
-    ends = None if recipe is None else made(cuda_module().device(), recipe, part.first, part.last)
+    ends = None if recipe is None else generate_edges(cuda_module().device(), recipe, part.first, part.last)
     return None if ends is None else (ends[0].get(), ends[1].get())

@@ -371,7 +371,7 @@ def _left(cases: list[Case], say: Say) -> Section:
             walls.append(1e3 * (time.perf_counter() - start))
             peaks.append(peak[0])
         cuda.synchronize()
-        remainder = max(0, free - cuda_memory.free_and_total()[0]) + cuda_memory.held()
-        section.rows.append([case.name, max(peaks), remainder, cuda_memory.held(), *walls])
+        remainder = max(0, free - cuda_memory.free_and_total()[0]) + cuda_memory.unused_bytes()
+        section.rows.append([case.name, max(peaks), remainder, cuda_memory.unused_bytes(), *walls])
     section.notes.append("first: the pool is empty and grows; again: with what it has kept since")
     return section

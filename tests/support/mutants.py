@@ -375,7 +375,7 @@ MUTANTS = [
     Mutant("sides-shards", "_sum", "return int(vector.sum())", 'return int(vector.sum(dtype="float64"))', "system/test_past_32_bits.py", "whole_numbers"),
     Mutant("sides-total", "total", "result = vectors.pop().copy()", 'result = vectors.pop().astype("float64")', "system/test_past_32_bits.py", "whole_numbers"),
     Mutant("ends-sums", "_add_ends", "            at_row[u] += values[p]\n", "            at_row[u] = np.uint32(at_row[u] + values[p])\n", "system/test_past_32_bits.py", "added_up_at_both_ends"),
-    Mutant("ends-sums-device", "add_ends", 'xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)', 'at_column += xp.bincount(block.columns[start:stop], more, len(at_column)).astype("int32")', "system/test_past_32_bits.py", "added_up_at_both_ends"),
+    Mutant("ends-sums-device", "add_ends", 'xp.add.at(at_column.view("uint64"), block.columns[start:stop], amounts)', 'at_column += xp.bincount(block.columns[start:stop], amounts, len(at_column)).astype("int32")', "system/test_past_32_bits.py", "added_up_at_both_ends"),
     Mutant("facts-sums", "kernels/answers.cu", "  uint64 sum = 0;\n", "  uint32 sum = 0;\n", "system/test_past_32_bits.py", "device_adds_supports"),
     Mutant("task-sums", "edge_support._checked", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="float64")) for array in sums', "system/test_past_32_bits.py", "compared_with_their_vertices"),
     Mutant("task-sums-narrow", "edge_support._checked", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "system/test_past_32_bits.py", "compared_with_its_triangles"),

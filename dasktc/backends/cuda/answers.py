@@ -95,9 +95,9 @@ class DeviceAnswers(ArrayAnswers):
         """Permute numbers to dense ids: `order` has the dense id of each."""
         if numbers.dtype.itemsize != 8 or order.dtype != "int32":
             return super().place(numbers, order)
-        placed = self.device.array.empty_like(numbers)
-        self._run("answers_place", len(numbers), order, numbers, placed)
-        return placed
+        result = self.device.array.empty_like(numbers)
+        self._run("answers_place", len(numbers), order, numbers, result)
+        return result
 
     def _run(self, entry: str, size: int, *values: Any) -> None:
         """Launch one thread per element, if there are any."""

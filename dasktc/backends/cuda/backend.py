@@ -42,8 +42,8 @@ HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count wi
 
 try:
     import cupy as cp
-except ImportError as missing:
-    raise InputError(f"CuPy cannot be imported ({missing}): the cuda backend is not installed; {HOW}") from missing
+except ImportError as error:
+    raise InputError(f"CuPy cannot be imported ({error}): the cuda backend is not installed; {HOW}") from error
 
 __all__ = [
     "KERNELS",
@@ -106,13 +106,13 @@ def device() -> CudaDevice:
 def _modules() -> Modules:
     number = cp.cuda.Device().id
 
-    def compiled(kernel: str, defines: Defines) -> Any:
+    def compile_module(kernel: str, defines: Defines) -> Any:
         with cp.cuda.Device(number):
             module = cp.RawModule(code=source(kernel, defines), options=OPTIONS)
             module.compile()
         return module
 
-    return Modules(compiled)
+    return Modules(compile_module)
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -214,7 +214,7 @@ def _distinct(values: Array) -> Array:
 
 
 def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
-    return device_recipes.made(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
+    return device_recipes.generate_edges(device(), recipe, first, last) or make_edges(cp, CHUNK, recipe, first, last)
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
@@ -233,8 +233,8 @@ def _frames() -> ModuleType:
     try:
         import cudf
         import rmm  # noqa: F401  (what comes with it)
-    except ImportError as missing:
-        raise InputError(f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; {HOW}") from missing
+    except ImportError as error:
+        raise InputError(f"cuDF cannot be imported ({error}): edge frames on the GPU need it; {HOW}") from error
     frames: ModuleType = cudf
     return frames
 
@@ -243,11 +243,11 @@ def refuse_without_gpu() -> None:
     """Raise InputError where no GPU or no driver is visible."""
     try:
         devices = cp.cuda.runtime.getDeviceCount()
-    except cp.cuda.runtime.CUDARuntimeError as failed:
+    except cp.cuda.runtime.CUDARuntimeError as error:
         raise InputError(
-            f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with "
+            f"CUDA reports {error}: no GPU or no driver is visible; check nvidia-smi, or count with "
             f"{advice(backend='cpu')}"
-        ) from failed
+        ) from error
     if devices == 0:
         raise InputError(
             f"CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with {advice(backend='cpu')}"
@@ -304,7 +304,7 @@ def backend(host: Backend) -> Backend:
         batches=lambda task, size: device_visit.batches(device(), _typed(task), size),
         add_ends=partial(device_visit.add_ends, cp),
         cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
-        closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),
+        closed_wedges=lambda task, strata: device_wedges.closed(device(), _typed(task), strata),
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,

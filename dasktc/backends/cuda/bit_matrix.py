@@ -80,14 +80,14 @@ class DeviceBitMatrix:
         """
         keys, vertices = of.keys, of.vertices
         xp, words, size = self.device.array, words_of(vertices), len(keys)
-        cleared = xp.zeros(2 * SUMS + vertices * (words + 2), dtype="uint32")
-        sums, rest = cleared[: 2 * SUMS].view("uint64"), cleared[2 * SUMS :]
+        zeros = xp.zeros(2 * SUMS + vertices * (words + 2), dtype="uint32")
+        sums, rest = zeros[: 2 * SUMS].view("uint64"), zeros[2 * SUMS :]
         bits, degrees = rest[: vertices * words], rest[vertices * words :][:vertices]
         outward, edges = rest[vertices * (words + 1) :], xp.empty(size, dtype="uint32")
         self._run("set", size, keys, np.int64(size), np.uint32(of.shift), np.uint32(words), bits, degrees, edges, sums)
         lanes = min(32, 1 << (words // 2 - 1).bit_length())
-        of_rows = (np.uint32(words // 2), np.uint32(lanes), bits, degrees, outward, sums)
-        self._run("count", size * lanes, edges, *of_rows)
+        row_values = (np.uint32(words // 2), np.uint32(lanes), bits, degrees, outward, sums)
+        self._run("count", size * lanes, edges, *row_values)
         self._run("sums", vertices, np.int64(vertices), degrees, outward, sums)
         return _checked(*(int(total) for total in sums.tolist()))
 
@@ -97,12 +97,12 @@ class DeviceBitMatrix:
 
 
 def _checked(
-    edges: int, corners: int, met: int, vertices: int, ends: int, squares: int, wedges: int, _: int
+    edges: int, corners: int, bits: int, vertices: int, ends: int, squares: int, wedges: int, _: int
 ) -> BitCount:
-    if corners % 3 or ends != 2 * edges or met != squares:
+    if corners % 3 or ends != 2 * edges or bits != squares:
         raise CountError(
-            f"the bit matrix has {plural(met, 'bit')} in the rows of {plural(edges, 'edge')} and {corners:,} corners "
+            f"the bit matrix has {plural(bits, 'bit')} in the rows of {plural(edges, 'edge')} and {corners:,} corners "
             f"of triangles, the degrees, {ends:,} together, say {squares:,} and a multiple of 3: bits were lost; count "
             f"with {advice(kernel='hub')}, and report this with the output of `dasktc info`"
         )
-    return BitCount(vertices, edges, corners // 3, wedges, met)
+    return BitCount(vertices, edges, corners // 3, wedges, bits)

@@ -30,47 +30,47 @@ class _Shelf:
             self._blocks = ()
             self._tables.clear()
 
-    def find(self, task: BlockTask, name: str, how: object) -> Any:
+    def find(self, task: BlockTask, name: str, key: object) -> Any:
         """The cached table, or None; a table made otherwise, or of other blocks, is dropped."""
         with self._lock:
-            if not self._are(task):
+            if not self._holds(task):
                 self.clear()
             entry = self._tables.get(name)
-            if entry and entry[0] != how:
+            if entry and entry[0] != key:
                 del self._tables[name]
-            return entry[1] if entry and entry[0] == how else None
+            return entry[1] if entry and entry[0] == key else None
 
-    def keep(self, task: BlockTask, name: str, how: object, made: Any) -> None:
+    def keep(self, task: BlockTask, name: str, key: object, table: Any) -> None:
         with self._lock:
-            if not self._are(task):
+            if not self._holds(task):
                 self.clear()
                 self._blocks = tuple(weakref.ref(block, self.clear) for block in (task.table, task.stream))
-            self._tables[name] = how, made
+            self._tables[name] = key, table
 
-    def _are(self, task: BlockTask) -> bool:
-        cached = [block() for block in self._blocks]
-        return len(cached) == 2 and cached[0] is task.table and cached[1] is task.stream
+    def _holds(self, task: BlockTask) -> bool:
+        blocks = [block() for block in self._blocks]
+        return len(blocks) == 2 and blocks[0] is task.table and blocks[1] is task.stream
 
 
 _shelf = _Shelf()
 
 
-def once(task: BlockTask, name: str, how: object, make: Callable[[], Any]) -> Any:
+def once(task: BlockTask, name: str, key: object, make: Callable[[], Any]) -> Any:
     """Make a table of a task's table and stream blocks, or return the cached one.
 
     Parameters
     ----------
     task : BlockTask
     name : str
-    how : object
+    key : object
         Everything else that the table depends on.
     make : callable () -> object, not None
         Makes the table, which nobody may change.
     """
-    table = _shelf.find(task, name, how)
+    table = _shelf.find(task, name, key)
     if table is None:
         table = make()
-        _shelf.keep(task, name, how, table)
+        _shelf.keep(task, name, key, table)
     return table
 
 

@@ -86,7 +86,7 @@ class Launch(NamedTuple):
     ----------
     device : Device
     task : BlockTask
-    given : numpy.ndarray of one `struct Task`
+    fields : numpy.ndarray of one `struct Task`
     totals : array of uint64, shape (4,)
         `struct Totals`.
     defines : Defines
@@ -101,7 +101,7 @@ class Launch(NamedTuple):
 
     device: Device
     task: BlockTask
-    given: Any
+    fields: Any
     totals: Array
     defines: Defines
     file: str
@@ -114,8 +114,8 @@ class Launch(NamedTuple):
 
     def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
         """Launch `grid` blocks of `block` threads; the entry point's first parameter is the task."""
-        self.device.launch(self.file, entry, self.defines, grid, block, (self.given, *values), shared)
+        self.device.launch(self.file, entry, self.defines, grid, block, (self.fields, *values), shared)
 
     def spread(self, entry: str, threads: int, *values: Any) -> None:
         """Launch about `threads` threads."""
-        spread(self.device, self.file, entry, self.defines, threads, self.given, *values)
+        spread(self.device, self.file, entry, self.defines, threads, self.fields, *values)

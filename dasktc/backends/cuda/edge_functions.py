@@ -11,10 +11,10 @@ from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.edge_functions import KRONECKER_CUTS, RMAT_CUTS, Grid3D, Kronecker, RandomGraph, Recipe, RMat
 
-__all__ = ["made"]
+__all__ = ["generate_edges"]
 
 
-def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, Array] | None:
+def generate_edges(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, Array] | None:
     """Make edges first <= i < last of a recipe.
 
     Returns
@@ -29,28 +29,31 @@ def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, 
     """
     if type(recipe) not in _ENTRIES:
         return None
-    entry, values_of = _ENTRIES[type(recipe)]
+    entry, arguments = _ENTRIES[type(recipe)]
     xp, wide = device.array, int(recipe.vertices > 2**31)
     source, target = (xp.empty(last - first, dtype="int64" if wide else "int32") for _ in range(2))
-    failed = xp.zeros(1, dtype="uint64")
+    failure = xp.zeros(1, dtype="uint64")
     if last > first:
-        values = (np.uint64(first), np.int64(last - first), *values_of(recipe, failed), source, target)
+        values = (np.uint64(first), np.int64(last - first), *arguments(recipe, failure), source, target)
         spread(device, "generate", entry, (("WIDE", wide),), last - first, *values)
-    if isinstance(recipe, RandomGraph) and (refused := int(failed[0])):
-        recipe.refuse(2**64 - 1 - refused)
+    if isinstance(recipe, RandomGraph) and (complement := int(failure[0])):
+        recipe.refuse(2**64 - 1 - complement)
     return source, target
 
 
 _ENTRIES: dict[type[Recipe], tuple[str, Callable[[Any, Array], Iterable[Any]]]] = {
     Kronecker: (
         "generate_kronecker",
-        lambda of, _: (np.uint64(of.counter), np.uint32(of.bits), *map(np.uint64, KRONECKER_CUTS)),
+        lambda recipe, _: (np.uint64(recipe.counter), np.uint32(recipe.bits), *map(np.uint64, KRONECKER_CUTS)),
     ),
-    RMat: ("generate_rmat", lambda of, _: (np.uint32(of.hashed_seed), np.uint32(of.bits), *map(np.uint64, RMAT_CUTS))),
+    RMat: (
+        "generate_rmat",
+        lambda recipe, _: (np.uint32(recipe.hashed_seed), np.uint32(recipe.bits), *map(np.uint64, RMAT_CUTS)),
+    ),
     RandomGraph: (
         "generate_random",
-        lambda of, failed: (np.uint64(of.vertices), np.uint64(of.edges // of.vertices), failed),
+        lambda recipe, failure: (np.uint64(recipe.vertices), np.uint64(recipe.edges // recipe.vertices), failure),
     ),
-    Grid3D: ("generate_grid3d", lambda of, _: (np.uint64(of.side),)),
+    Grid3D: ("generate_grid3d", lambda recipe, _: (np.uint64(recipe.side),)),
 }
-"""Entry point of a recipe, and its values; `failed` receives the edge that a random graph does not have."""
+"""Entry point of a recipe, and its values; `failure` receives the edge that a random graph does not have."""

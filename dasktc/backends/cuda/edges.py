@@ -152,13 +152,13 @@ class DeviceEdges:
 
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
         """Make the map of the ids whose bits are set in a table of `marks`."""
-        words, ranked = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
+        words, ranks = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
         values = (table, np.int64(words), self._share(words))
         starts, size = self._starts("edges_counts", words, *values)
         if size == width:
             return RankedIds(low, size, None, self)
-        self._run("edges_ranks", words, *values, starts, ranked)
-        return RankedIds(low, size, ranked, self)
+        self._run("edges_ranks", words, *values, starts, ranks)
+        return RankedIds(low, size, ranks, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
         """Dense ids, int32, by lookup in a map."""
@@ -168,20 +168,20 @@ class DeviceEdges:
 
     def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
-        given = *_wide(src, dst), *_numbers(src, of)
+        edge_values = *_wide(src, dst), *_numbers(src, of)
         if len(src) < self.many:
-            self._run("edges_ends", len(src), *given, counts)
+            self._run("edges_ends", len(src), *edge_values, counts)
             return
         xp, launch, shape = self.device.array, self.device.launch, macros("edges")
         bits = TALLY_BITS if getattr(self.device, "shared_bytes", 0) > 4 << TALLY_BITS else SMALL_TALLY_BITS
         shift = max(bits, (len(counts) - 1).bit_length() - shape["BIN_BITS"])
         bins = xp.zeros((1 << shape["BIN_BITS"]) + 1, dtype="uint64")
-        defines, block = (("WIDE", int(given[0].dtype == "int64")),), shape["DEAL_BLOCK"]
+        defines, block = (("WIDE", int(edge_values[0].dtype == "int64")),), shape["DEAL_BLOCK"]
         grid = min(-(-len(src) // (shape["DEAL_ROWS"] * block)), THREADS // block * self.device.processors)
-        launch("edges", "edges_bins", defines, grid, block, (*given, np.uint32(shift), bins))
+        launch("edges", "edges_bins", defines, grid, block, (*edge_values, np.uint32(shift), bins))
         launch("edges", "share_starts", defines, 1, shape["SCAN"], (bins, np.uint32(len(bins))))
         ends = xp.empty(2 * len(src), dtype="uint32")
-        launch("edges", "edges_deal", defines, grid, block, (*given, np.uint32(shift), bins, ends))
+        launch("edges", "edges_deal", defines, grid, block, (*edge_values, np.uint32(shift), bins, ends))
         numbers = map(np.uint32, (((len(counts) - 1) >> shift) + 1, shift, bits, TALLIES))
         values, block = (bins, *numbers, ends, np.int64(len(counts)), counts), shape["TALLY_BLOCK"]
         launch("edges", "edges_tally", defines, self.device.processors, block, values, 4 << bits)
@@ -225,9 +225,9 @@ class DeviceEdges:
         starts, count = self._starts("keys_distinct", len(keys), *values)
         if count == len(keys):
             return keys
-        once = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *values, starts, once)
-        return once
+        result = self.device.array.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *values, starts, result)
+        return result
 
     def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
         """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Buckets`."""
@@ -247,9 +247,9 @@ class DeviceEdges:
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys over the ranks of the ends, the higher rank first."""
-        oriented = self.device.array.empty(len(keys), dtype="int64")
-        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
-        return oriented
+        result = self.device.array.empty(len(keys), dtype="int64")
+        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, result)
+        return result
 
     orient = oriented
 
@@ -261,10 +261,10 @@ class DeviceEdges:
 
     def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
         """Recode keys by block, with ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
-        placed = self.device.array.empty(len(keys), dtype="int64")
+        result = self.device.array.empty(len(keys), dtype="int64")
         values = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
-        self._run("keys_place", len(keys), keys, *values, placed)
-        return placed
+        self._run("keys_place", len(keys), keys, *values, result)
+        return result
 
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of the rows of ascending keys, each start + row * columns + column."""
@@ -284,10 +284,10 @@ class DeviceEdges:
         """Number of elements for each warp of the grid, a multiple of 32."""
         return np.int64(-(-size // (32 * self._warps(size))) * 32)
 
-    def _starts(self, entry: str, size: int, *given: Any) -> tuple[Array, int]:
+    def _starts(self, entry: str, size: int, *values: Any) -> tuple[Array, int]:
         """Running sums of what the warps' shares contain, and the total."""
         starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
-        self._run(entry, max(1, size), *given, starts)
+        self._run(entry, max(1, size), *values, starts)
         self.device.launch(
             "edges", "share_starts", (("WIDE", 0),), 1, macros("edges")["SCAN"], (starts, np.uint32(len(starts)))
         )
@@ -302,14 +302,14 @@ class DeviceEdges:
 
 def _wide(*columns: Array) -> list[Array]:
     """Make columns contiguous and of one type, int32 or int64."""
-    narrow = all(column.dtype == "int32" for column in columns)
-    typed = [column.astype("int32" if narrow else "int64", copy=False) for column in columns]
-    return [column if column.flags.c_contiguous else column.copy() for column in typed]
+    is_narrow = all(column.dtype == "int32" for column in columns)
+    result = [column.astype("int32" if is_narrow else "int64", copy=False) for column in columns]
+    return [column if column.flags.c_contiguous else column.copy() for column in result]
 
 
-def _numbers(src: Array, of: Any) -> tuple[Any, ...]:
+def _numbers(src: Array, ids: Any) -> tuple[Any, ...]:
     """Number of edges, and how their ids become dense ones; no table where ids are used as they are."""
-    return np.int64(len(src)), np.int64(of.low), _or_null(getattr(of, "table", None))
+    return np.int64(len(src)), np.int64(ids.low), _or_null(getattr(ids, "table", None))
 
 
 def _or_null(table: Array | None) -> Any:

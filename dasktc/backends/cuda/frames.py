@@ -43,18 +43,16 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
         Columns "src" and "dst": both int32 or both int64, which are the arrays that the part has made, or that the
         caller holds; or both text.
     """
-    on_device = getattr(part, "read_on_device", None)
-    read = None if on_device is None else on_device(backend, upstream)
-    if isinstance(read, tuple):
-        return EdgeArrays(*_unless_borrowed(part, *read))
-    frame = part.read(host, upstream) if read is None else read
+    device_reader = getattr(part, "read_on_device", None)
+    result = None if device_reader is None else device_reader(backend, upstream)
+    if isinstance(result, tuple):
+        return EdgeArrays(*_unless_borrowed(part, *result))
+    frame = part.read(host, upstream) if result is None else result
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
-        return (
-            frame
-            if read is not None
-            else cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
-        )
+        if result is not None:
+            return frame
+        return cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
     return EdgeArrays(*_unless_borrowed(part, *(column.values for column in columns)))
 
 

@@ -61,24 +61,25 @@ __all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
 def by_edges(launch: Launch) -> None:
     """Launch a kernel with the single entry point `<file>_rows`, which uses a thread per edge."""
-    launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
+    launch.spread(f"{Path(launch.file).name}_rows", int(launch.fields["rows"][0]), launch.totals)
 
 
 def short(launch: Launch) -> None:
     """Launch `short` on as many thread blocks as fit the GPU at the same time."""
-    fields, shape = launch.given, launch.shape
-    cut = fields["same"][0] and fields["shift"][0] == 0  # then the entries before v in a row are those before v's place
+    fields, shape = launch.fields, launch.shape
+    # In blocks of one order, the entries before v in a row are those before v's place.
+    is_cut = fields["same"][0] and fields["shift"][0] == 0
     grid = min(-(-int(fields["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
-    entry = ("short_rows" if cut else "short_blocks") + ("_each" if launch.outputs else "")
+    entry = ("short_rows" if is_cut else "short_blocks") + ("_each" if launch.outputs else "")
     launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
 
 
 def lstc(launch: Launch) -> None:
     """Launch `lstc` on as many blocks as fill the GPU; they take vertices until none is left."""
-    shape, rows = launch.shape, int(launch.given["rows"][0])
+    shape, rows = launch.shape, int(launch.fields["rows"][0])
     grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
-    following = launch.device.array.zeros(1, dtype="uint32")
-    launch.run("lstc_rows", grid, shape["THREADS"], following, launch.totals)
+    next_vertex = launch.device.array.zeros(1, dtype="uint32")
+    launch.run("lstc_rows", grid, shape["THREADS"], next_vertex, launch.totals)
 
 
 def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:

@@ -7,7 +7,7 @@ from typing import cast
 
 from dasktc.backends import kernel_files
 from dasktc.backends.csr import BlockTask
-from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda import block_cache
 from dasktc.backends.cuda import probes as device_probes
 from dasktc.backends.cuda.device import Counts, Device, Launch, describe
 from dasktc.backends.cuda.kernels import CudaKernel
@@ -34,13 +34,13 @@ def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] |
     totals = device.array.zeros(4, dtype="uint64")
     entry = KERNELS[kernel]
     if not entry.keeps_tables:
-        kept.forget()
+        block_cache.forget()
     return Launch(device, task, describe(device, task), totals, defines(kernel, macros), entry.file)
 
 
 def start(launch: Launch, kernel: str) -> None:
     """Launch a kernel on a task, if the task has any edges."""
-    if int(launch.given["rows"][0]) > 0 and launch.task.index.edges > 0:
+    if int(launch.fields["rows"][0]) > 0 and launch.task.index.edges > 0:
         KERNELS[kernel].launch(launch)
 
 

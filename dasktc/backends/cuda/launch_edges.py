@@ -49,9 +49,9 @@ EDGE_LIST = np.dtype([("at", np.uint64), ("size", np.int64)])
 class Binned(NamedTuple):
     """A task's edges in bins: the list in the kernels' form, where each bin starts, and the arrays of the list."""
 
-    given: Any
+    edge_list: Any
     starts: list[int]
-    held: Array
+    memory: Array
 
 
 def binned(launch: Launch) -> Binned:
@@ -62,7 +62,7 @@ def binned(launch: Launch) -> Binned:
     launch : Launch
         One whose wedges are counted, with fewer than 2^32 edges, as slices have.
     """
-    device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
+    device, xp, rows = launch.device, launch.device.array, int(launch.fields["rows"][0])
     grid, _ = grid_of(device, launch.file, launch.defines, rows)
     counts = xp.zeros(BINS * grid + 1, dtype="uint32")
     launch.spread("lrb_histogram", rows, counts, launch.totals)
@@ -79,13 +79,13 @@ def binned(launch: Launch) -> Binned:
 def slices(launch: Launch, size: int | None = None) -> Iterator[Launch]:
     """Cut a task's rows into slices of at most about `size` edges, by default SLICE; a longer row is not cut."""
     size = launch.shape["slice"] if size is None else size
-    fields = launch.given
+    fields = launch.fields
     begin, step, rows = (int(fields[name][0]) for name in ("begin", "step", "rows"))
     for first, last in pairwise([0, *_cuts(launch, begin, step, rows, size), rows]):
         if first < last:
             part = fields.copy()
             part["begin"], part["skip"], part["rows"] = begin + first // GROUP * step, first % GROUP, last - first
-            yield launch._replace(given=part)
+            yield launch._replace(fields=part)
 
 
 def _cuts(launch: Launch, begin: int, step: int, rows: int, size: int) -> list[int]:
@@ -114,16 +114,16 @@ def merge(launch: Launch) -> None:
         _by_bins(part, "merge_bin", launch.shape["MOST_TPI"])
 
 
-def _by_bins(launch: Launch, entry: str, most: int) -> None:
+def _by_bins(launch: Launch, entry: str, largest_team: int) -> None:
     """Launch an entry for each bin, with 2^split threads per edge: SUB of bin k's work 2^k each, at most `most`."""
     shape = launch.shape
     edges = binned(launch)
     for k, (begin, end) in enumerate(pairwise(edges.starts)):
-        grown = min(max((1 << k) // shape["SUB"], 1), most)
-        split = (shape["TPI"] or grown).bit_length() - 1
+        team = min(max((1 << k) // shape["SUB"], 1), largest_team)
+        split = (shape["TPI"] or team).bit_length() - 1
         if begin < end:
             numbers = (np.uint32(begin), np.uint32(end), np.uint32(split))
-            launch.spread(entry, (end - begin) << split, edges.given, *numbers, launch.totals)
+            launch.spread(entry, (end - begin) << split, edges.edge_list, *numbers, launch.totals)
 
 
 def hindex(launch: Launch) -> None:
@@ -134,9 +134,9 @@ def hindex(launch: Launch) -> None:
         if not launch.shape["LRB"]:
             _by_warps(part, edges, edges.starts[-1], _depth(launch.shape["depth"], longest, WARP_BUCKETS))
             continue
-        short = edges.starts[launch.shape["SHORT"].bit_length()]  # bins 0 to log2 SHORT
-        _by_warps(part, edges, short)
-        _by_blocks(part, edges, short)
+        short_end = edges.starts[launch.shape["SHORT"].bit_length()]  # bins 0 to log2 SHORT
+        _by_warps(part, edges, short_end)
+        _by_blocks(part, edges, short_end)
 
 
 def _longest(launch: Launch) -> int:
@@ -148,28 +148,28 @@ def _longest(launch: Launch) -> int:
 
 def _by_warps(launch: Launch, edges: Binned, end: int, depth: int = 0) -> None:
     """Use a warp per edge; where its table may exceed shared memory, `depth` entries per bucket are in scratch."""
-    threads, a_warp = launch.shape["THREADS"], 4 * WARP_BUCKETS * depth
-    warps = min(THREADS // 32 * launch.device.processors, end, max(1, HINDEX_BYTES // max(1, a_warp)))
+    threads, warp_bytes = launch.shape["THREADS"], 4 * WARP_BUCKETS * depth
+    warps = min(THREADS // 32 * launch.device.processors, end, max(1, HINDEX_BYTES // max(1, warp_bytes)))
     if not warps:
         return
     threads = min(threads, 32 * warps)
     grid = 32 * warps // threads
-    scratch = launch.device.array.empty(max(1, grid * threads // 32 * a_warp // 4), dtype="int32")
+    scratch = launch.device.array.empty(max(1, grid * threads // 32 * warp_bytes // 4), dtype="int32")
     values = (np.uint32(0), np.uint32(end), scratch, np.uint32(depth), launch.totals)
-    launch.run("hindex_warp", grid, threads, edges.given, *values)
+    launch.run("hindex_warp", grid, threads, edges.edge_list, *values)
 
 
-def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
+def _by_blocks(launch: Launch, edges: Binned, start: int) -> None:
     threads, end = launch.shape["THREADS"], edges.starts[-1]
-    if short == end:
+    if start == end:
         return
     longest = 1 << max(k for k, (first, last) in enumerate(pairwise(edges.starts)) if first < last)
     depth = _depth(launch.shape["depth"], longest)
-    resident = min(THREADS // threads * launch.device.processors, max(1, HINDEX_BYTES // _table_bytes(depth)))
-    grid = min(resident, end - short)
+    blocks = min(THREADS // threads * launch.device.processors, max(1, HINDEX_BYTES // _table_bytes(depth)))
+    grid = min(blocks, end - start)
     scratch = launch.device.array.empty(grid * _table_bytes(depth) // 4, dtype="int32")
-    values = (np.uint32(short), np.uint32(end), scratch, np.uint32(depth), launch.totals)
-    launch.run("hindex_block", grid, threads, edges.given, *values)
+    values = (np.uint32(start), np.uint32(end), scratch, np.uint32(depth), launch.totals)
+    launch.run("hindex_block", grid, threads, edges.edge_list, *values)
 
 
 def _depth(least: int, longest: int, buckets: int = BUCKETS) -> int:
@@ -193,7 +193,7 @@ def tcstream(launch: Launch) -> None:
     for part in slices(launch):
         edges = binned(part)
         if edges.starts[-1]:
-            part.spread("tcstream_edges", edges.starts[-1], edges.given, launch.totals)
+            part.spread("tcstream_edges", edges.starts[-1], edges.edge_list, launch.totals)
 
 
 def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
@@ -203,12 +203,12 @@ def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `hindex` beside a task's blocks: the list, and the hash tables."""
-    deepest = _depth(DEPTH, 2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
-    return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))
+    depth = _depth(DEPTH, 2 * columns)  # lists of a bin are at least half as long as its bound, which may exceed all
+    return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(depth))
 
 
 def unbinned_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Upper bound of the bytes of `hindex-unbinned` beside a task's blocks; parameters as for `hindex_bytes`."""
-    a_warp = 4 * WARP_BUCKETS * _depth(DEPTH, columns, WARP_BUCKETS)
+    warp_bytes = 4 * WARP_BUCKETS * _depth(DEPTH, columns, WARP_BUCKETS)
     lengths = 8 * (columns + 1)
-    return list_bytes(index_edges, block_edges, columns) + lengths + max(HINDEX_BYTES, a_warp)
+    return list_bytes(index_edges, block_edges, columns) + lengths + max(HINDEX_BYTES, warp_bytes)

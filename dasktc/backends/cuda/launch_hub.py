@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
-from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda import block_cache
 from dasktc.backends.cuda.device import Launch
 from dasktc.backends.cuda.launch_edges import slices
 from dasktc.backends.kernel import hub_count
@@ -53,13 +53,13 @@ def _distinct(task: BlockTask) -> list[OrientedCSR]:
 def _longest(hub: Launch) -> int:
     """The same as `longest_row`, by a kernel that needs no memory."""
 
-    def find() -> int:
+    def measure() -> int:
         longest = hub.device.array.zeros(1, dtype="uint32")
         for block in _distinct(hub.task):
             hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), longest)
         return int(longest[0])
 
-    return int(kept.once(hub.task, "longest row", None, find))
+    return int(block_cache.once(hub.task, "longest row", None, measure))
 
 
 def _bitmap_words(hubs: int) -> int:
@@ -80,7 +80,7 @@ def hub(launch: Launch) -> None:
     InputError
         A block has more columns than a list's record can address.
     """
-    task, given, shape = launch.task, launch.given, launch.shape
+    task, fields, shape = launch.task, launch.fields, launch.shape
     plain = "PLAIN" in shape
     if not plain and max(task.table.edges, task.stream.edges) >= MOST_COLUMNS:
         raise InputError(
@@ -92,14 +92,14 @@ def hub(launch: Launch) -> None:
         return
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
-    apart = task.table is not task.stream
+    has_two_tables = task.table is not task.stream
     near = hubs if plain else min(hubs, shape["NEAR"])
     if launch.outputs and not (shape.get("VERTICES") and task.index is task.table is task.stream):
         near = 0  # by edge, (v, w) has triangles not only with near hubs
-    given["hubs"], given["near"] = hubs, near
-    given["tables"] = task.stream.rows if apart else 0
+    fields["hubs"], fields["near"] = hubs, near
+    fields["tables"] = task.stream.rows if has_two_tables else 0
     long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
-    keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
+    keys = task.stream.rows + has_two_tables * task.table.rows if long_rows and not plain else 0
     lists = launch.device.array.zeros(keys + 1, dtype="uint64")
     records = _by_rows(launch, hubs, long_rows, lists, plain)
     if records > max(1, _share_edges(task)):
@@ -114,9 +114,9 @@ def _record_bytes(hub: Launch, longest: int) -> int:
     For a split, records take no more than its lists and the narrow columns would.
     """
     stream, shape = hub.task.stream, hub.shape
-    most = shape["CAPACITY"] * stream.edges - RECORD_BYTES * (hub.task.index.edges - _share_edges(hub.task))
-    wide = shape["FEW_PRINTS"] < longest <= MOST_MARKED and (MARKS_BYTES + 8) * stream.rows <= most
-    return MARKS_BYTES if wide else PRINTS_BYTES
+    limit = shape["CAPACITY"] * stream.edges - RECORD_BYTES * (hub.task.index.edges - _share_edges(hub.task))
+    is_wide = shape["FEW_PRINTS"] < longest <= MOST_MARKED and (MARKS_BYTES + 8) * stream.rows <= limit
+    return MARKS_BYTES if is_wide else PRINTS_BYTES
 
 
 def _by_records(hub: Launch, size: int) -> None:
@@ -130,24 +130,24 @@ def _by_records(hub: Launch, size: int) -> None:
         hub.spread(entries[0], stream.rows, np.int64(stream.rows), records, *narrow)
         return records
 
-    records = kept.once(hub.task, "records", size, make)
-    hub.spread(entries[1], int(hub.given["rows"][0]), records, *narrow, hub.totals, *hub.outputs)
+    records = block_cache.once(hub.task, "records", size, make)
+    hub.spread(entries[1], int(hub.fields["rows"][0]), records, *narrow, hub.totals, *hub.outputs)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
     """Count short rows and near hubs; count the lists of each table, and return the number of all lists."""
     device, xp, shape = hub.device, hub.device.array, hub.shape
-    bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
+    bitmaps = block_cache.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
     state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
     values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
-    hub.spread("hub_edges", int(hub.given["rows"][0]), *values, *hub.outputs)
-    if long_rows and (int(hub.given["near"][0]) or plain):
+    hub.spread("hub_edges", int(hub.fields["rows"][0]), *values, *hub.outputs)
+    if long_rows and (int(hub.fields["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
         if hub.outputs and not plain:
-            near = int(hub.given["near"][0])
-            bitmaps = kept.once(hub.task, "square", near, lambda: _square(hub, near))
+            near = int(hub.fields["near"][0])
+            bitmaps = block_cache.once(hub.task, "square", near, lambda: _square(hub, near))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals, *hub.outputs)
     return int(total[0]) if long_rows else 0
 
@@ -176,7 +176,7 @@ def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
     for part in slices(hub, -(-_share_edges(hub.task) // pieces)):
         total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
-        part.spread("hub_counts", int(part.given["rows"][0]), lists, total)
+        part.spread("hub_counts", int(part.fields["rows"][0]), lists, total)
         if records := int(total[0]):
             _by_tables(part, lists, keys, records)
 
@@ -186,14 +186,14 @@ def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
     device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
     ends = xp.cumsum(lists, dtype="uint64")
     records = xp.empty(total, dtype="uint64")
-    whose = (xp.empty(total, dtype="uint64"),) if hub.outputs else ()
-    hub.spread("hub_lists", int(hub.given["rows"][0]), ends, records, *whose)
+    owners = (xp.empty(total, dtype="uint64"),) if hub.outputs else ()
+    hub.spread("hub_lists", int(hub.fields["rows"][0]), ends, records, *owners)
     items = xp.empty((min(keys, total) + total // shape["ITEM_LISTS"] + 1, 2), dtype="uint32")
     state = xp.zeros(2, dtype="uint32")
     hub.spread("hub_items", keys, ends, np.int64(keys), items, state[:1])
-    table, stream = kept.once(task, "narrow columns", None, lambda: _narrows(hub))
+    table, stream = block_cache.once(task, "narrow columns", None, lambda: _narrows(hub))
     grid = min(32 * device.processors, len(items))
-    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals, *whose, *hub.outputs)
+    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals, *owners, *hub.outputs)
     hub.run("hub_tables", grid, 32 * shape["MET_WARPS" if hub.outputs else "TABLE_WARPS"], *values)
 
 

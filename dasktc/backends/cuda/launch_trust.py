@@ -65,37 +65,37 @@ def trust(launch: Launch) -> None:
 
 def chunks(launch: Launch) -> tuple[int, int]:
     """Number of rows that a warp, and that a thread block, takes in one turn."""
-    by_block, by_warp = _sorted(launch)[2]
-    return by_warp.chunk, by_block.chunk
+    block_work, warp_work = _sorted(launch)[2]
+    return warp_work.chunk, block_work.chunk
 
 
 def lanes(launch: Launch) -> tuple[int, int]:
     """Number of lanes in the subwarps of a warp, and of a thread block, where lists are not combined."""
-    by_block, by_warp = _sorted(launch)[2]
-    return by_warp.lanes, by_block.lanes
+    block_work, warp_work = _sorted(launch)[2]
+    return warp_work.lanes, block_work.lanes
 
 
 def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
     """Rows by kind of team, those of blocks first."""
     shape, xp = launch.shape, launch.device.array
-    rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
-    lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
-    launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
-    by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
-    narrow, wide = sampled.tolist()
+    rows, teams = xp.empty(int(launch.fields["rows"][0]), dtype="uint32"), shape["THREADS"] // 32
+    lists, samples = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
+    launch.spread("trust_rows", len(rows), rows, lists, samples, launch.totals)
+    warp_rows, block_rows, _, _, longest, _ = (int(number) for number in lists.tolist())
+    warp_sample, block_sample = samples.tolist()
     return rows, lists, [
-        _work(launch, "trust_block", by_block, 1, longest, wide),
-        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, SMALL_ROW if shape["CO"] else longest, narrow),
+        _work(launch, "trust_block", block_rows, 1, longest, block_sample),
+        _work(launch, "trust_warp", warp_rows, teams, SMALL_ROW if shape["CO"] else longest, warp_sample),
     ]  # fmt: skip
 
 
-def _work(launch: Launch, entry: str, rows: int, teams: int, longest: int, sampled: list[int]) -> Work:
+def _work(launch: Launch, entry: str, rows: int, teams: int, longest: int, sample: list[int]) -> Work:
     """Choose the launch of one kind: as many blocks of `teams` teams as the device and the scratch can hold."""
     shape = launch.shape
     depth = -(-max(ROOM[entry], 2 * longest) * teams // _buckets(shape)[entry])
-    resident = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
-    resident = min(resident, max(1, shape["scratch"] // max(1, _table_bytes(shape, entry, depth))))
-    grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
+    blocks = shape["RESIDENT"] // shape["THREADS"] * launch.device.processors
+    blocks = min(blocks, max(1, shape["scratch"] // max(1, _table_bytes(shape, entry, depth))))
+    grid, (sampled_rows, entries, *steps) = min(blocks, -(-rows // teams)), sample
     mean = entries / sampled_rows if sampled_rows else None
     chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams, shape["turns"])
     return Work(entry, grid, depth, chunk, shape["lanes"] or subwarp_lanes(steps))
@@ -180,11 +180,11 @@ def details(facts: Facts | None) -> str:
         return "chunks of rows by each task's own"
     warps, blocks = teams_of(facts.processors)
     mean = (facts.edges + facts.wedges) / max(1, facts.narrow + facts.wide)
-    by_warp = chunk_rows(facts.narrow, mean, warps)
-    by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
+    warp_chunk = chunk_rows(facts.narrow, mean, warps)
+    block_chunk = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
     return (
-        f"chunks of up to {plural(by_warp, 'row')} a warp, for {plural(facts.narrow, 'row')} of 2 to {SMALL_ROW} "
-        f"entries and {warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for "
+        f"chunks of up to {plural(warp_chunk, 'row')} a warp, for {plural(facts.narrow, 'row')} of 2 to {SMALL_ROW} "
+        f"entries and {warps:,} warps, {mean:,.0f} entries to look up a row; of {block_chunk:,} a thread block, for "
         f"{facts.wide:,} longer rows"
     )
 

@@ -42,7 +42,7 @@ from dasktc.backends.calls import dask_worker, one_call
 from dasktc.backends.idle import Idle
 from dasktc.backends.protocol import Backend
 
-__all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share", "unsent"]
+__all__ = ["Budget", "available", "free_and_total", "give_back", "peak", "share", "unsent", "unused_bytes"]
 
 KEPT, KEPT_FOR_NOW = 1 / 128, 1 / 8
 """Shares of the device that a pool keeps between calls, so that a count does not grow it anew each time: at any time,
@@ -66,8 +66,8 @@ class Pool(Protocol):
     def unused(self) -> int:
         """Bytes that the pool holds on the device and nobody uses."""
 
-    def keep(self, most: int) -> None:
-        """Return unused memory down to `most` bytes, now and whenever something is freed later."""
+    def keep(self, limit: int) -> None:
+        """Return unused memory down to `limit` bytes, now and whenever something is freed later."""
 
     def grow(self) -> None:
         """Keep all memory that is freed from now on."""
@@ -80,8 +80,8 @@ class AsyncPool:
         from cuda.bindings import runtime as bindings
 
         runtime = cp.cuda.runtime
-        pinned, no_handle, on_device = 1, 0, 1  # memory that stays where it is: cudaMemAllocationTypePinned
-        properties = runtime.MemPoolProps(pinned, no_handle, on_device, cp.cuda.Device().id)
+        pinned, handle_type, device_kind = 1, 0, 1  # memory that stays where it is: cudaMemAllocationTypePinned
+        properties = runtime.MemPoolProps(pinned, handle_type, device_kind, cp.cuda.Device().id)
         self._handle = runtime.memPoolCreate(properties)
         view = rmm.mr.CudaAsyncViewMemoryResource(bindings.cudaMemPool_t(self._handle))
         self.resource = rmm.mr.StatisticsResourceAdaptor(view)
@@ -92,13 +92,13 @@ class AsyncPool:
         reserved, used = runtime.cudaMemPoolAttrReservedMemCurrent, runtime.cudaMemPoolAttrUsedMemCurrent
         return max(0, self._attribute(reserved) - self._attribute(used))
 
-    def keep(self, most: int) -> None:
+    def keep(self, limit: int) -> None:
         """Set the threshold above which CUDA returns memory to the device, and have it do so now."""
-        self._set_threshold(most)
-        if self.unused() > most:
+        self._set_threshold(limit)
+        if self.unused() > limit:
             cp.cuda.Device().synchronize()  # until then the memory freed last is not free
             used = self._attribute(cp.cuda.runtime.cudaMemPoolAttrUsedMemCurrent)
-            cp.cuda.runtime.memPoolTrimTo(self._handle, used + most)
+            cp.cuda.runtime.memPoolTrimTo(self._handle, used + limit)
 
     def grow(self) -> None:
         """Remove the threshold."""
@@ -107,8 +107,8 @@ class AsyncPool:
     def _attribute(self, name: int) -> int:
         return int(cp.cuda.runtime.memPoolGetAttribute(self._handle, name))
 
-    def _set_threshold(self, most: int) -> None:
-        cp.cuda.runtime.memPoolSetAttribute(self._handle, cp.cuda.runtime.cudaMemPoolAttrReleaseThreshold, most)
+    def _set_threshold(self, threshold: int) -> None:
+        cp.cuda.runtime.memPoolSetAttribute(self._handle, cp.cuda.runtime.cudaMemPoolAttrReleaseThreshold, threshold)
 
 
 class DoublingPool:
@@ -127,9 +127,9 @@ class DoublingPool:
         used = int(self.resource.allocation_counts.current_bytes)
         return max(0, int(self.resource.upstream_mr.pool_size()) - used)
 
-    def keep(self, most: int) -> None:
-        """Drop a pool that exceeds `most` and is empty; the next allocation makes a new one."""
-        if self.unused() > most and not self.resource.allocation_counts.current_bytes:
+    def keep(self, limit: int) -> None:
+        """Drop a pool that exceeds `limit` and is empty; the next allocation makes a new one."""
+        if self.unused() > limit and not self.resource.allocation_counts.current_bytes:
             self.resource = None
 
     def grow(self) -> None:
@@ -143,7 +143,7 @@ class DoublingPool:
 def _own_pool() -> Pool:
     """The pool of the current device, created on first use and kept for the process's lifetime."""
     pool = None if _sends_by_ucx() else _async_pool()
-    return DoublingPool(min(FIRST, _kept())) if pool is None else pool
+    return DoublingPool(min(FIRST, _kept_bytes())) if pool is None else pool
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -167,8 +167,8 @@ def _bounded() -> bool:
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _kept(share: float = KEPT) -> int:
-    return int(share * cp.cuda.runtime.memGetInfo()[1])
+def _kept_bytes(fraction: float = KEPT) -> int:
+    return int(fraction * cp.cuda.runtime.memGetInfo()[1])
 
 
 class _Shared:
@@ -178,9 +178,9 @@ class _Shared:
     ----------
     calls : int
         Number of calls under way in all threads.
-    own : Pool or None
+    pool : Pool or None
         The pool that replaces plain `cudaMalloc`; inside `unsent`, the asynchronous pool.
-    before, installed : resources of RMM
+    caller_resource, resource : resources of RMM
         The caller's resource, and the one from which calls allocate.
     budgets : list
         Resources of active budgets.
@@ -191,12 +191,12 @@ class _Shared:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.calls = 0
-        self.own: Pool | None = None
-        self.before: Any = None
-        self.installed: Any = None
+        self.pool: Pool | None = None
+        self.caller_resource: Any = None
+        self.resource: Any = None
         self.budgets = list[Any]()
         self.device: Any = None
-        self._callers: tuple[Any, Any] = (None, None)
+        self._counter: tuple[Any, Any] = (None, None)
 
     def begin(self) -> None:
         with self.lock:
@@ -210,43 +210,44 @@ class _Shared:
 
     def _install(self) -> None:
         """Allocate on this device from our pool, or count allocations from the caller's resource."""
-        self.before = rmm.mr.get_current_device_resource()
-        if isinstance(self.before, rmm.mr.CudaMemoryResource):
-            self.own = _own_pool()
-            self.own.grow()
-            self.installed = self.own.resource
+        self.caller_resource = rmm.mr.get_current_device_resource()
+        if isinstance(self.caller_resource, rmm.mr.CudaMemoryResource):
+            self.pool = _own_pool()
+            self.pool.grow()
+            self.resource = self.pool.resource
         else:
-            self.own, self.installed = None, self._counted(self.before)
-        rmm.mr.set_current_device_resource(self.installed)
+            self.pool, self.resource = None, self._counted(self.caller_resource)
+        rmm.mr.set_current_device_resource(self.resource)
 
     def _counted(self, resource: Any) -> Any:
-        if self._callers[0] is not resource:
-            self._callers = resource, rmm.mr.StatisticsResourceAdaptor(resource)
-        return self._callers[1]
+        if self._counter[0] is not resource:
+            self._counter = resource, rmm.mr.StatisticsResourceAdaptor(resource)
+        return self._counter[1]
 
     def end(self, on_worker: bool) -> None:
         with self.lock:
             self.calls -= 1
             if self.calls:
                 return
-            now = rmm.mr.get_current_device_resource()
-            if any(now is ours for ours in (self.installed, *self.budgets)):  # else the caller has set another one
-                rmm.mr.set_current_device_resource(self.before)
-            self.before = self.installed = None
+            resource = rmm.mr.get_current_device_resource()
+            # Unless the caller has set another one meanwhile.
+            if any(resource is candidate for candidate in (self.resource, *self.budgets)):
+                rmm.mr.set_current_device_resource(self.caller_resource)
+            self.caller_resource = self.resource = None
             self.budgets.clear()
-            if self._callers[0] is not None and not self._callers[1].allocation_counts.current_bytes:
-                self._callers = (None, None)  # the new resource is the caller's, who may be done with this one
-        if self.own is not None:
+            if self._counter[0] is not None and not self._counter[1].allocation_counts.current_bytes:
+                self._counter = (None, None)  # the new resource is the caller's, who may be done with this one
+        if self.pool is not None:
             self.device = cp.cuda.Device()
             _idle.later()
             if not on_worker:
-                self.give_back(_kept(KEPT_FOR_NOW))
+                self.give_back(_kept_bytes(KEPT_FOR_NOW))
 
     def give_back(self, keep: int) -> None:
         """Have the pool return memory that it does not need, if no call is under way."""
         with self.lock:
-            if not self.calls and self.own is not None:
-                self.own.keep(keep)
+            if not self.calls and self.pool is not None:
+                self.pool.keep(keep)
                 for budget in list(Budget.every):
                     budget.let_go()
 
@@ -255,9 +256,9 @@ class _Shared:
         with self.lock:
             pool = _async_pool() if self._may_stand_aside() else None
             if pool is not None:
-                former, self.own = self.own, pool
+                usual_pool, self.pool = self.pool, pool
                 pool.grow()
-                installed, self.installed = self.installed, pool.resource
+                usual_resource, self.resource = self.resource, pool.resource
                 self.budgets.append(pool.resource)  # ours, if another call of this process continues with it
                 rmm.mr.set_current_device_resource(pool.resource)
         try:
@@ -265,25 +266,25 @@ class _Shared:
         finally:
             if pool is not None:
                 with self.lock:
-                    self.own, self.installed = former, installed
+                    self.pool, self.resource = usual_pool, usual_resource
                     if rmm.mr.get_current_device_resource() is pool.resource:
-                        rmm.mr.set_current_device_resource(installed)
-                    pool.keep(_kept())
+                        rmm.mr.set_current_device_resource(usual_resource)
+                    pool.keep(_kept_bytes())
 
     def _may_stand_aside(self) -> bool:
         """Whether a UCX worker's pool may be replaced: only this call uses it, and it holds little unused memory."""
         if not _sends_by_ucx() or self.calls > 1 or _bounded():
             return False
-        if self.own is not None:
-            self.own.keep(0)
-            self.own.grow()
-            self.installed = self.own.resource
-            rmm.mr.set_current_device_resource(self.installed)
-            unused = self.own.unused()
-        elif isinstance(self.before, rmm.mr.PoolMemoryResource) and isinstance(
-            self.before.upstream_mr, rmm.mr.CudaMemoryResource
+        if self.pool is not None:
+            self.pool.keep(0)
+            self.pool.grow()
+            self.resource = self.pool.resource
+            rmm.mr.set_current_device_resource(self.resource)
+            unused = self.pool.unused()
+        elif isinstance(self.caller_resource, rmm.mr.PoolMemoryResource) and isinstance(
+            self.caller_resource.upstream_mr, rmm.mr.CudaMemoryResource
         ):
-            unused = _unused(self.before)
+            unused = _unused(self.caller_resource)
         else:
             return False
         return bool(unused <= (1 - USABLE) * (cp.cuda.runtime.memGetInfo()[0] + unused))
@@ -291,7 +292,7 @@ class _Shared:
 
 def _give_back_when_idle() -> None:
     with _shared.device:
-        _shared.give_back(_kept())
+        _shared.give_back(_kept_bytes())
 
 
 _shared, _idle = _Shared(), Idle(IDLE, _give_back_when_idle)
@@ -310,11 +311,11 @@ def share(on_worker: bool = False) -> Callable[[], None]:
     callable ()
         Restores the previous allocators.
     """
-    undone = ExitStack()
+    restoration = ExitStack()
     _shared.begin()
-    undone.callback(_shared.end, on_worker)
-    undone.enter_context(cp.cuda.using_allocator(rmm_cupy_allocator))
-    return undone.close
+    restoration.callback(_shared.end, on_worker)
+    restoration.enter_context(cp.cuda.using_allocator(rmm_cupy_allocator))
+    return restoration.close
 
 
 @contextmanager
@@ -337,8 +338,10 @@ class Budget:
 
     Parameters
     ----------
-    most : int
+    limit : int
         Bytes.
+    backend : Backend
+        The CUDA backend, whose chunks are smaller inside.
     """
 
     every: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
@@ -346,50 +349,50 @@ class Budget:
     lock: ClassVar[Any] = threading.RLock()
     """Held inside: resource and chunk size belong to the whole process, and two budgets would lift each other."""
 
-    def __init__(self, most: int, backend: Backend) -> None:
-        self._backend, self._chunk, self._most = backend, max(1 << 13, most // 512), most
+    def __init__(self, limit: int, backend: Backend) -> None:
+        self._backend, self._chunk, self._limit = backend, max(1 << 13, limit // 512), limit
         self._resource: Any = None
-        self._before = 0
-        self._entered = list[ExitStack]()
+        self._former_peak = 0
+        self._contexts = list[ExitStack]()
         self.every.add(self)
 
     def _begin(self) -> None:
         """Limit and count allocations from the current pool, within a call."""
-        if _shared.own is not None:  # memory that earlier calls left in the pool is not the budget's
-            _shared.own.keep(0)
-            _shared.own.grow()
+        if _shared.pool is not None:  # memory that earlier calls left in the pool is not the budget's
+            _shared.pool.keep(0)
+            _shared.pool.grow()
             if not _shared.budgets:
-                _shared.installed = _shared.own.resource
-                rmm.mr.set_current_device_resource(_shared.installed)
-        limited = rmm.mr.LimitingResourceAdaptor(_shared.installed, self._most)
+                _shared.resource = _shared.pool.resource
+                rmm.mr.set_current_device_resource(_shared.resource)
+        limited = rmm.mr.LimitingResourceAdaptor(_shared.resource, self._limit)
         self._resource = rmm.mr.StatisticsResourceAdaptor(limited)
 
     def let_go(self) -> None:
         """Drop the reference to a pool that was returned because nothing was left in it."""
-        if self._resource is not None and _shared.own is not None and _shared.own.resource is None:
-            self._before, self._resource = self.peak, None
+        if self._resource is not None and _shared.pool is not None and _shared.pool.resource is None:
+            self._former_peak, self._resource = self.peak, None
 
     def __enter__(self) -> None:
-        with ExitStack() as entered:
-            entered.enter_context(self.lock)
-            entered.enter_context(one_call())
+        with ExitStack() as contexts:
+            contexts.enter_context(self.lock)
+            contexts.enter_context(one_call())
             if self._resource is None:
                 self._begin()
-            entered.callback(rmm.mr.set_current_device_resource, rmm.mr.get_current_device_resource())
+            contexts.callback(rmm.mr.set_current_device_resource, rmm.mr.get_current_device_resource())
             rmm.mr.set_current_device_resource(self._resource)
             _shared.budgets.append(self._resource)
-            entered.callback(object.__setattr__, self._backend, "chunk", self._backend.chunk)
+            contexts.callback(object.__setattr__, self._backend, "chunk", self._backend.chunk)
             object.__setattr__(self._backend, "chunk", min(self._chunk, self._backend.chunk))
-            self._entered.append(entered.pop_all())
+            self._contexts.append(contexts.pop_all())
 
     def __exit__(self, *error: object) -> None:
-        self._entered.pop().close()
+        self._contexts.pop().close()
 
     @property
     def peak(self) -> int:
         """Peak of the bytes in use so far."""
-        now = 0 if self._resource is None else int(self._resource.allocation_counts.peak_bytes)
-        return max(self._before, now)
+        current_peak = 0 if self._resource is None else int(self._resource.allocation_counts.peak_bytes)
+        return max(self._former_peak, current_peak)
 
 
 def available() -> int:
@@ -401,15 +404,15 @@ def free_and_total() -> tuple[int, int]:
     """Free bytes of the current device, the pool's unused part included, and all its bytes."""
     free, total = cp.cuda.runtime.memGetInfo()
     with _shared.lock:
-        calls, own = _shared.calls, _shared.own
-        caller_s = _shared.before if calls else rmm.mr.get_current_device_resource()
-    from_own = own is not None and (calls or isinstance(caller_s, rmm.mr.CudaMemoryResource))
-    return int(free) + (own.unused() if own is not None and from_own else _unused(caller_s)), int(total)
+        calls, pool = _shared.calls, _shared.pool
+        resource = _shared.caller_resource if calls else rmm.mr.get_current_device_resource()
+    is_from_pool = pool is not None and (calls or isinstance(resource, rmm.mr.CudaMemoryResource))
+    return int(free) + (pool.unused() if pool is not None and is_from_pool else _unused(resource)), int(total)
 
 
-def held() -> int:
+def unused_bytes() -> int:
     """Bytes on the current device that our own pool holds and nobody uses."""
-    return 0 if _shared.own is None else _shared.own.unused()
+    return 0 if _shared.pool is None else _shared.pool.unused()
 
 
 def give_back(keep: int) -> None:
@@ -421,19 +424,19 @@ def give_back(keep: int) -> None:
 def peak() -> Iterator[list[int]]:
     """Context that appends to the yielded list the peak of the bytes in use within it, above those before it."""
     with one_call():
-        counted, noted = _shared.installed, list[int]()
-        counted.push_counters()
+        resource, peaks = _shared.resource, list[int]()
+        resource.push_counters()
         try:
-            yield noted
+            yield peaks
         finally:
-            noted.append(int(counted.pop_counters().peak_bytes))
+            peaks.append(int(resource.pop_counters().peak_bytes))
 
 
 def _unused(resource: Any) -> int:
     """Bytes that the caller's pool has taken from the device and that our calls do not use."""
     used = 0
-    if _shared._callers[0] is resource and resource is not None:
-        used = int(_shared._callers[1].allocation_counts.current_bytes)
+    if _shared._counter[0] is resource and resource is not None:
+        used = int(_shared._counter[1].allocation_counts.current_bytes)
     while resource is not None:
         if isinstance(resource, rmm.mr.PoolMemoryResource):
             return max(0, int(resource.pool_size()) - used)

@@ -22,12 +22,12 @@ class Modules:
 
     Parameters
     ----------
-    compiled : callable (kernel, defines) -> module
+    compile_module : callable (kernel, defines) -> module
         Compiles a module; called in a thread of its own.
     """
 
-    def __init__(self, compiled: Callable[[str, Defines], Any]) -> None:
-        self._compiled = compiled
+    def __init__(self, compile_module: Callable[[str, Defines], Any]) -> None:
+        self._compile_module = compile_module
         self._threads = ThreadPoolExecutor(thread_name_prefix="nvrtc")
         self._futures = dict[tuple[str, Defines], Future[Any]]()
         self._lock = Lock()
@@ -37,7 +37,7 @@ class Modules:
         with self._lock:
             future = self._futures.get((kernel, defines))
             if future is None or (future.done() and future.exception() is not None):
-                future = self._futures[kernel, defines] = self._threads.submit(self._compiled, kernel, defines)
+                future = self._futures[kernel, defines] = self._threads.submit(self._compile_module, kernel, defines)
             return future
 
     def get(self, kernel: str, defines: Defines) -> Any:

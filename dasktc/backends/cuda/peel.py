@@ -61,8 +61,8 @@ class DevicePeel:
         starts, neighbours, ids, rows = self._adjacency(graph)
         counts, triangles = supports.copy(), self._xp.zeros(1, dtype="uint64")
         arrays = starts, neighbours, ids, rows, graph.columns, triangles
-        levels, following = _Levels(self.device, counts, "peel_edges", arrays).peel(first, last, halves=True)
-        return Peeled(levels, counts, int(triangles[0]), following)
+        levels, next_level = _Levels(self.device, counts, "peel_edges", arrays).peel(first, last, halves=True)
+        return Peeled(levels, counts, int(triangles[0]), next_level)
 
     @property
     def _xp(self) -> Any:
@@ -74,9 +74,9 @@ class DevicePeel:
     def _adjacency(self, graph: OrientedCSR) -> tuple[Array, Array, Array, Array]:
         """Starts of the rows of all neighbours, the neighbours, their edges, and the row of every edge."""
         xp, rows = self._xp, self.rows(graph)
-        above = xp.bincount(graph.columns, minlength=graph.rows)
+        in_degrees = xp.bincount(graph.columns, minlength=graph.rows)
         starts = graph.offsets.copy()
-        starts[1:] += xp.cumsum(above, dtype="int64")
+        starts[1:] += xp.cumsum(in_degrees, dtype="int64")
         keys = graph.columns.astype("int64")
         keys <<= EDGE_BITS
         keys |= xp.arange(graph.edges, dtype="int64")
@@ -94,95 +94,95 @@ class _Levels:
     Parameters
     ----------
     device : Device
-    left : array of int32
+    counts : array of int32
         Remaining degree or triangles of each. Changed in place.
     entry : str
         Entry point of a round.
-    given : tuple
+    arrays : tuple
         Its further arguments beside the round.
     """
 
-    def __init__(self, device: Device, left: Array, entry: str, given: tuple[Array, ...]) -> None:
-        self._device, self._left, self._entry, self._given = device, left, entry, given
-        xp, size = device.array, len(left)
-        self._when = xp.full(size, STAYS, dtype="int32")
+    def __init__(self, device: Device, counts: Array, entry: str, arrays: tuple[Array, ...]) -> None:
+        self._device, self._counts, self._entry, self._arrays = device, counts, entry, arrays
+        xp, size = device.array, len(counts)
+        self._removal_rounds = xp.full(size, STAYS, dtype="int32")
         self._frontiers = [xp.empty(size, dtype="int32") for _ in range(2)]
         self._windows = [xp.empty(size, dtype="int32") for _ in range(2)]
-        self._sizes, self._inside = (xp.zeros(COUNTERS, dtype="uint32") for _ in range(2))
-        self._round_at = self._level_at = 0  # places in these two
+        self._frontier_sizes, self._window_sizes = (xp.zeros(COUNTERS, dtype="uint32") for _ in range(2))
+        self._round_place = self._level_place = 0  # places in these two
         self._rounds = 1  # rounds of the level before
         self._levels: list[int] = []  # level of each round
-        self._together = max(1, min(WARP, ((1 << 32) - 1) // max(1, len(given[0]))))
+        self._share = max(1, min(WARP, ((1 << 32) - 1) // max(1, len(arrays[0]))))
 
     def peel(self, first: int, last: int, halves: bool = False) -> tuple[Array, int | None]:
         """Peel levels `first` to `last`; return the level of each, -1 for those that stay, and a level or None.
 
         With `halves` it ends early once fewer than half stay; the level is then the one to continue with.
         """
-        xp, size, following = self._device.array, len(self._left), None
-        alive, level, end = xp.arange(size, dtype="int32"), first - 1, 0
-        while len(alive):
+        xp, size, next_level = self._device.array, len(self._counts), None
+        survivors, level, end = xp.arange(size, dtype="int32"), first - 1, 0
+        while len(survivors):
             level += 1
             if level >= end:
                 if self._levels:
-                    alive = alive[self._when[alive] == STAYS]
-                if not len(alive):
+                    survivors = survivors[self._removal_rounds[survivors] == STAYS]
+                if not len(survivors):
                     break
-                level = max(level, int(self._left[alive].min()))
-                if halves and 2 * len(alive) < size and level <= last:
-                    following = level
+                level = max(level, int(self._counts[survivors].min()))
+                if halves and 2 * len(survivors) < size and level <= last:
+                    next_level = level
                     break
                 end = min(level + max(FEWEST, min(level >> 3, COUNTERS - 2)), max(last, level) + 1)
-                self._fill(alive[self._left[alive] < end])
+                self._fill(survivors[self._counts[survivors] < end])
             if level > last:
                 break
             self._level(level, end)
         table = xp.asarray(np.array([*self._levels, -1], dtype="int32"))
-        return table[xp.minimum(self._when, len(self._levels))], following
+        return table[xp.minimum(self._removal_rounds, len(self._levels))], next_level
 
-    def _fill(self, chosen: Array) -> None:
+    def _fill(self, members: Array) -> None:
         """Begin a window with these vertices or edges."""
-        self._windows[0][: len(chosen)] = chosen
-        self._inside.fill(0)
-        self._inside[0] = len(chosen)
-        self._level_at = 0
+        self._windows[0][: len(members)] = members
+        self._window_sizes.fill(0)
+        self._window_sizes[0] = len(members)
+        self._level_place = 0
 
     def _level(self, level: int, end: int) -> None:
         """Remove what has this level, and then everything that falls to it in consequence."""
-        if self._round_at + LARGEST + 1 > COUNTERS:
-            self._sizes.fill(0)
-            self._round_at = 0
+        if self._round_place + LARGEST + 1 > COUNTERS:
+            self._frontier_sizes.fill(0)
+            self._round_place = 0
         window, next_window = self._windows
-        inside, next_inside = self._inside[self._level_at :], self._inside[self._level_at + 1 :]
-        ends = inside, window, self._sizes[self._round_at :], self._frontiers[len(self._levels) % 2]
-        self._run("peel_window", self._round(*ends, next_inside, next_window, level, end))
+        size, next_size = self._window_sizes[self._level_place :], self._window_sizes[self._level_place + 1 :]
+        lists = size, window, self._frontier_sizes[self._round_place :], self._frontiers[len(self._levels) % 2]
+        self._run("peel_window", self._round(*lists, next_size, next_window, level, end))
         # Rounds are launched in batches; the host reads afterwards how many each has removed.
         batch, rounds = min(LARGEST, max(BATCH, self._rounds + 1)), 0
         while True:
             for _ in range(batch):
-                turn, place = len(self._levels) % 2, self._round_at
-                ends = self._sizes[place:], self._frontiers[turn], self._sizes[place + 1 :], self._frontiers[1 - turn]
-                self._run(self._entry, self._round(*ends, next_inside, next_window, level, end), *self._given)
+                turn, sizes = len(self._levels) % 2, self._frontier_sizes[self._round_place :]
+                lists = sizes, self._frontiers[turn], sizes[1:], self._frontiers[1 - turn]
+                self._run(self._entry, self._round(*lists, next_size, next_window, level, end), *self._arrays)
                 self._levels.append(level)
-                self._round_at += 1
-            removed = self._sizes[self._round_at - batch : self._round_at + 1].tolist()
-            rounds += sum(map(bool, removed[:-1]))
-            if not removed[-1]:
+                self._round_place += 1
+            removals = self._frontier_sizes[self._round_place - batch : self._round_place + 1].tolist()
+            rounds += sum(map(bool, removals[:-1]))
+            if not removals[-1]:
                 break
             batch = LARGEST
-            if self._round_at + LARGEST + 1 > COUNTERS:
-                self._sizes.fill(0)
-                self._sizes[0] = removed[-1]
-                self._round_at = 0
+            if self._round_place + LARGEST + 1 > COUNTERS:
+                self._frontier_sizes.fill(0)
+                self._frontier_sizes[0] = removals[-1]
+                self._round_place = 0
         self._rounds = rounds
         self._windows.reverse()
-        self._level_at += 1
+        self._level_place += 1
 
-    def _round(self, *given: Any) -> Any:
+    def _round(self, *values: Any) -> Any:
         """Fill in `struct Round`."""
-        *arrays, level, end = given
-        pointers = [self._device.pointer(array) for array in (*arrays, self._left, self._when)]
-        return np.array([(*pointers, len(self._levels), level, end, self._together)], ROUND)
+        *arrays, level, end = values
+        pointers = [self._device.pointer(array) for array in (*arrays, self._counts, self._removal_rounds)]
+        return np.array([(*pointers, len(self._levels), level, end, self._share)], ROUND)
 
     def _run(self, entry: str, *values: Any) -> None:
         grid, block = grid_of(self._device, "peel", (), THREADS * self._device.processors)

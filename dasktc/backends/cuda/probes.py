@@ -49,8 +49,8 @@ def same(rule: probes.Rule) -> Rule:
 def hindex(edges: Edges, macros: Macros) -> Array:
     """Probes of `hindex`: as on the CPU, unless a macro has it hash the longer list."""
     xp, _, b, size, _ = edges.lengths
-    streamed = xp.minimum(size, b) if macros["LONGER"] else xp.maximum(size, b)
-    return xp.where((size > 0) & (b > 0), streamed, 0)
+    list_length = xp.minimum(size, b) if macros["LONGER"] else xp.maximum(size, b)
+    return xp.where((size > 0) & (b > 0), list_length, 0)
 
 
 def lstc(edges: Edges, macros: Macros) -> Array:
@@ -62,17 +62,17 @@ def lstc(edges: Edges, macros: Macros) -> Array:
 def hub(edges: Edges, macros: Macros) -> Array:
     """Probes of `hub`, whose tables on the GPU differ from those on the CPU: other edges stream their first list."""
     xp, a, b, size, _ = edges.lengths
-    near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
-    short = longest_row(xp, edges.task) <= macros["SHORT"]
-    tested = xp.where(near | (size <= macros["SMALL"]) | short, a, xp.minimum(a, b))
-    return xp.where((a > 0) & (b > 0), tested, 0)
+    is_near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
+    is_short = longest_row(xp, edges.task) <= macros["SHORT"]
+    tests = xp.where(is_near | (size <= macros["SMALL"]) | is_short, a, xp.minimum(a, b))
+    return xp.where((a > 0) & (b > 0), tests, 0)
 
 
 def bitmap(edges: Edges, macros: Macros) -> Array:
     """Probes of `bitmap`, which the CPU does not have."""
     xp, a, b, size, _ = edges.lengths
-    by_a = (edges.v < _hubs(edges, macros)) | (size <= macros["SMALL"]) | (b > macros["LONG"] * a)
-    return xp.where((a > 0) & (b > 0), xp.where(by_a, a, b), 0)
+    streams_a = (edges.v < _hubs(edges, macros)) | (size <= macros["SMALL"]) | (b > macros["LONG"] * a)
+    return xp.where((a > 0) & (b > 0), xp.where(streams_a, a, b), 0)
 
 
 def _hubs(edges: Edges, macros: Macros) -> int:
@@ -89,8 +89,8 @@ def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros)
 def _lengths(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> probes.Lengths:
     index, table, stream = task.index.offsets, task.table.offsets, task.stream.offsets
     size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
-    hashed = (size > 0) & ((index[u + 1] - index[u] > 1) | (task.index is not task.table))
-    return probes.Lengths(xp, _before(xp, task, u, v) if task.shift != BEHIND else size, b, size, hashed)
+    has_table = (size > 0) & ((index[u + 1] - index[u] > 1) | (task.index is not task.table))
+    return probes.Lengths(xp, _before(xp, task, u, v) if task.shift != BEHIND else size, b, size, has_table)
 
 
 def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
@@ -115,6 +115,6 @@ def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
     low, high = first.copy(), table.offsets[u + 1]
     while bool((low < high).any()):
         middle = xp.minimum((low + high) >> 1, max(table.edges - 1, 0))
-        below = (low < high) & (table.columns[middle].astype("int64") * table.stride + table.column_first < bound)
-        low, high = xp.where(below, middle + 1, low), xp.where(below, high, xp.minimum(middle, high))
+        is_below = (low < high) & (table.columns[middle].astype("int64") * table.stride + table.column_first < bound)
+        low, high = xp.where(is_below, middle + 1, low), xp.where(is_below, high, xp.minimum(middle, high))
     return low - first

@@ -119,17 +119,17 @@ class RadixSort:
     def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
         if not size or bits <= 0:
-            joined = xp.concatenate(arrays) if spare is None else spare
+            keys = xp.concatenate(arrays) if spare is None else spare
             arrays.clear()
-            return joined
+            return keys
         tile = self._large if size > self.few else self.small
         digits, defines, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
-        width, (sources, tiles) = -(-bits // digits), self._given(arrays, tile)
+        width, (sources, tiles) = -(-bits // digits), self._sources(arrays, tile)
         state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8
         scratch = xp.zeros(digits * bins + digits + state_bytes // 4, dtype="uint64")
         counts, target = self.device.pointer(scratch), self._empty(size)
-        following = counts + 8 * digits * bins
-        states = [following + 8 * digits, following + 8 * digits + state_bytes]
+        counters = counts + 8 * digits * bins
+        states = [counters + 8 * digits, counters + 8 * digits + state_bytes]
         grid = min(tiles, THREADS // SORT["COUNT_BLOCK"] * self.device.processors)
         places = tuple(map(np.uint32, (low, width, digits)))
         self.device.launch(
@@ -137,7 +137,7 @@ class RadixSort:
         )
         # Each pass deals tiles by a digit; the first reads all arrays, the others what the last one wrote.
         for digit in range(digits):
-            numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], following + 8 * digit
+            numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], counters + 8 * digit
             values = (sources, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
             self.device.launch("sort", "sort_pass", defines, tiles, tile.block, values, 8 * tile.keys)
             arrays.clear()
@@ -149,12 +149,12 @@ class RadixSort:
                 sources["keys"][0, 0] = self.device.pointer(source)
         return target
 
-    def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
+    def _sources(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
         """Make `struct Arrays` of a list, and count the tiles; short arrays are joined, because each begins a tile."""
         arrays.sort(key=len, reverse=True)
-        long = min(SORT["ARRAYS"] - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
-        if len(arrays) > long + 1:
-            arrays[long:] = [self.device.array.concatenate(arrays[long:])]
+        long_arrays = min(SORT["ARRAYS"] - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
+        if len(arrays) > long_arrays + 1:
+            arrays[long_arrays:] = [self.device.array.concatenate(arrays[long_arrays:])]
         sources = np.zeros(1, _ARRAYS)
         sources["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
         return sources, _fill(sources, [len(array) for array in arrays], tile)
@@ -163,11 +163,11 @@ class RadixSort:
         return self.device.array.empty(size, dtype="int64")
 
 
-def _fill(given: Any, sizes: list[int], tile: Tile) -> int:
+def _fill(sources: Any, sizes: list[int], tile: Tile) -> int:
     """Fill in the sizes of arrays; return the number of their tiles."""
     tiles = 0
     for number, size in enumerate(sizes):
         tiles += -(-size // tile.keys)
-        given["sizes"][0, number], given["tiles"][0, number] = size, tiles
-    given["count"] = len(sizes)
+        sources["sizes"][0, number], sources["tiles"][0, number] = size, tiles
+    sources["count"] = len(sizes)
     return tiles

@@ -48,17 +48,17 @@ class DeviceText:
         grid, block = grid_of(self.device, "text", (), -(-len(text) // step))
         warps = grid * block // 32
         share = np.int64(-(-len(text) // (32 * step * warps)) * 32 * step)
-        values_of_text, starts = (text, np.int64(len(text)), share), xp.empty(warps + 1, dtype="uint64")
-        self.device.launch("text", "text_counts", (("WIDE", 0),), grid, block, (*values_of_text, starts))
+        text_values, starts = (text, np.int64(len(text)), share), xp.empty(warps + 1, dtype="uint64")
+        self.device.launch("text", "text_counts", (("WIDE", 0),), grid, block, (*text_values, starts))
         self.device.launch("text", "text_starts", (("WIDE", 0),), 1, scan, (starts, np.uint32(len(starts))))
         size = int(starts[-1])
         mark = np.uint32(ord("\n" if separator is None else separator))
         places = mark, np.uint32(first), np.uint32(last - first - 1), starts
         for wide, dtype in enumerate(("int32", "int64")):
-            pair, odd = [xp.empty(size, dtype=dtype) for _ in range(2)], xp.zeros(2, dtype="uint32")
-            values = (*values_of_text, *places, *pair, odd)
+            pair, flags = [xp.empty(size, dtype=dtype) for _ in range(2)], xp.zeros(2, dtype="uint32")
+            values = (*text_values, *places, *pair, flags)
             self.device.launch("text", "text_rows", (("WIDE", wide),), grid, block, values)
-            is_odd, is_wide = odd.tolist()
+            is_odd, is_wide = flags.tolist()
             if is_odd:
                 return None
             if is_wide <= wide:

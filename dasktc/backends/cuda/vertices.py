@@ -42,7 +42,7 @@ class DeviceVertices:
         if weights.dtype != np.int32:
             return order_by_keys(weights, self.device.array, RadixSort(self.device).sort)
         keys = self._empty(len(weights), "int64")
-        largest = self._most(weights) if len(weights) > self.many else MOST
+        largest = self._largest(weights) if len(weights) > self.many else MOST
         self._run("vertices_keys", weights, np.int64(largest), keys)
         keys = RadixSort(self.device).sort(keys, (largest + 1) << LOW, LOW)
         order = self._empty(len(weights), "int32")
@@ -71,10 +71,10 @@ class DeviceVertices:
         self._run("vertices_lengths", values, counts, np.uint32(bins))
         return counts
 
-    def _most(self, weights: Array) -> int:
-        most = self.device.array.zeros(1, dtype="uint64")
-        self._run("vertices_most", weights, most)
-        return int(most[0])
+    def _largest(self, weights: Array) -> int:
+        largest = self.device.array.zeros(1, dtype="uint64")
+        self._run("vertices_most", weights, largest)
+        return int(largest[0])
 
     def _empty(self, size: int, dtype: str) -> Array:
         return self.device.array.empty(size, dtype=dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dasktc.backends.cpu.splits import groups, share_of
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, Places
-from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda import block_cache
 from dasktc.backends.cuda.device import Device, describe, spread
 from dasktc.backends.cuda.sizes import ENDS
 
@@ -19,7 +19,7 @@ __all__ = ["add_ends", "batches", "listing", "support"]
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
     """Count the triangles of each edge of a task on the device; as `backends.cpu.visit.support`."""
-    kept.forget()
+    block_cache.forget()
     supports = task.zero_supports(device.array)
     triangles, wedges = _visit(device, task, "visit_support", *supports)
     return supports, triangles, wedges
@@ -27,12 +27,12 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
 
 def listing(device: Device, task: BlockTask, limit: int) -> Array:
     """List the first triangles of a task on the device, row by row; the same ones as `backends.cpu.visit.listing`."""
-    xp, first = device.array, next(batches(device, task, max(1, limit)))
-    listed = xp.empty((min(limit, len(first.row)), 3), dtype="int32")
-    corners = first.row, task.index.columns.take(first.uv), task.table.columns.take(first.uw)
+    xp, batch = device.array, next(batches(device, task, max(1, limit)))
+    result = xp.empty((min(limit, len(batch.row)), 3), dtype="int32")
+    corners = batch.row, task.index.columns.take(batch.uv), task.table.columns.take(batch.uw)
     for number, corner in enumerate(corners):
-        listed[:, number] = corner[: len(listed)]
-    return listed
+        result[:, number] = corner[: len(result)]
+    return result
 
 
 def batches(device: Device, task: BlockTask, size: int) -> Iterator[Places]:
@@ -40,7 +40,7 @@ def batches(device: Device, task: BlockTask, size: int) -> Iterator[Places]:
 
     The triangles of every edge are counted first; the running sums of these numbers tell which edges a batch is of.
     """
-    kept.forget()
+    block_cache.forget()
     xp, share = device.array, share_of(task, device.array)
     triangles = wedges = 0
     if share.rows and task.index.edges:
@@ -100,6 +100,6 @@ def add_ends(
     for start in range(0, block.edges, step):
         stop = min(start + step, block.edges)
         rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
-        more = values[start:stop].astype("uint64")  # CuPy's add.at needs unsigned numbers
-        xp.add.at(at_row.view("uint64"), rows, more)
-        xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)
+        amounts = values[start:stop].astype("uint64")  # CuPy's add.at needs unsigned numbers
+        xp.add.at(at_row.view("uint64"), rows, amounts)
+        xp.add.at(at_column.view("uint64"), block.columns[start:stop], amounts)

@@ -461,7 +461,7 @@ def test_memory_is_what_the_device_has_left(emulated, monkeypatch):
     from dasktc.backends.cuda import memory
 
     gc.collect()
-    monkeypatch.setattr(memory, "_kept", lambda share=0: 0)
+    monkeypatch.setattr(memory, "_kept_bytes", lambda share=0: 0)
     with one_call():
         pass  # what is not used goes back when it ends
     free = int(0.9 * cupy_strict.MEMORY)

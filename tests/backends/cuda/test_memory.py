@@ -33,7 +33,7 @@ def emulated(monkeypatch):
     with emulated_cuda.backend():
         from dasktc.backends.cuda import memory
 
-        monkeypatch.setattr(memory, "_kept", lambda share=0: 0)
+        monkeypatch.setattr(memory, "_kept_bytes", lambda share=0: 0)
         yield memory
 
 
@@ -86,7 +86,7 @@ def test_a_resource_of_the_caller_s_is_kept(emulated):
     assert seen[-1]
     assert resource() is own
     assert own.pool_size() > 256
-    assert emulated.held() == 0
+    assert emulated.unused_bytes() == 0
 
 
 def test_one_that_is_set_meanwhile_stays(emulated):
@@ -127,7 +127,7 @@ def test_what_is_not_needed_goes_back_and_what_is_held_stays(emulated):
     gc.collect()
     held = pool.used
     assert held >= sum(block.nbytes for block in graph._context.blocks.values())
-    assert (emulated.held(), pool.reserved, pool.threshold) == (0, held, 0)
+    assert (emulated.unused_bytes(), pool.reserved, pool.threshold) == (0, held, 0)
     assert int(graph.triangle_count()) == oracle.triangles(EDGES)
     del graph
     gc.collect()
@@ -139,13 +139,13 @@ def test_what_is_not_needed_goes_back_and_what_is_held_stays(emulated):
 def test_counts_grow_no_pool_anew(emulated, monkeypatch):
     """What exceeds a share returns at once, and the rest but for a smaller share when nothing is called any more."""
     most = {emulated.KEPT: 1 << 10, emulated.KEPT_FOR_NOW: 1 << 20}
-    monkeypatch.setattr(emulated, "_kept", lambda share=emulated.KEPT: most[share])
+    monkeypatch.setattr(emulated, "_kept_bytes", lambda fraction=emulated.KEPT: most[fraction])
     monkeypatch.setattr(emulated._idle, "_seconds", 0.5)
     with one_call():
         held = cupy_strict.zeros(1 << 21, dtype="uint8")
         del held
-    assert 1 << 10 < emulated.held() <= 1 << 20
-    until(lambda: 0 < emulated.held() <= 1 << 10)
+    assert 1 << 10 < emulated.unused_bytes() <= 1 << 20
+    until(lambda: 0 < emulated.unused_bytes() <= 1 << 10)
 
 
 def test_a_worker_gives_back_when_nothing_has_been_called_for_a_while(emulated, monkeypatch):
@@ -156,11 +156,11 @@ def test_a_worker_gives_back_when_nothing_has_been_called_for_a_while(emulated, 
         cupy_strict.zeros(1 << 20, dtype="uint8")
 
     run(task)
-    assert emulated.held() >= 1 << 20, "between the calls of a count it stays"
-    until(lambda: emulated.held() == 0)
+    assert emulated.unused_bytes() >= 1 << 20, "between the calls of a count it stays"
+    until(lambda: emulated.unused_bytes() == 0)
     run(task)
-    assert emulated.held() >= 1 << 20
-    until(lambda: emulated.held() == 0)
+    assert emulated.unused_bytes() >= 1 << 20
+    until(lambda: emulated.unused_bytes() == 0)
 
 
 def test_ucx_gets_memory_that_can_be_mapped(emulated, monkeypatch):
@@ -170,13 +170,13 @@ def test_ucx_gets_memory_that_can_be_mapped(emulated, monkeypatch):
     emulated._own_pool.cache_clear()
     dasktc.triangle_count(SOURCE, backend="cuda")
     gc.collect()
-    assert emulated._shared.own.resource is None, "nothing is left in it"
+    assert emulated._shared.pool.resource is None, "nothing is left in it"
     held = run(cupy_strict.zeros, 1 << 20, "uint8")
-    pool = emulated._shared.own.resource.upstream_mr
+    pool = emulated._shared.pool.resource.upstream_mr
     assert isinstance(pool, rmm.mr.PoolMemoryResource)
     assert isinstance(pool.upstream_mr, rmm.mr.CudaMemoryResource)
-    emulated._shared.own.keep(0)
-    assert emulated._shared.own.resource.upstream_mr is pool, "a result is in it"
+    emulated._shared.pool.keep(0)
+    assert emulated._shared.pool.resource.upstream_mr is pool, "a result is in it"
     assert len(held) == 1 << 20
 
 
@@ -266,16 +266,16 @@ def test_a_budget_holds_no_pool_that_was_given_back(emulated, monkeypatch):
         budget = emulated.Budget(1 << 20, get_backend("cuda"))
         with budget:
             held = cupy_strict.zeros(1 << 10, dtype="uint8")
-        first = emulated._shared.own.resource
-    assert emulated._shared.own.resource is first, "a result is in it"
+        first = emulated._shared.pool.resource
+    assert emulated._shared.pool.resource is first, "a result is in it"
     del held
     gc.collect()
     emulated._shared.give_back(0)
-    assert emulated._shared.own.resource is None
+    assert emulated._shared.pool.resource is None
     assert budget._resource is None
     with budget, pytest.raises(MemoryError):
         cupy_strict.zeros((1 << 20) + 1, dtype="uint8")
-    assert emulated._shared.own.resource is not first
+    assert emulated._shared.pool.resource is not first
     assert budget.peak == 1 << 10
 
 
@@ -286,7 +286,7 @@ def test_a_resource_of_the_caller_s_is_not_held_after_the_call(emulated):
     dasktc.triangle_count(SOURCE, backend="cuda")
     gc.collect()
     dasktc.triangle_count(SOURCE, backend="cuda")
-    assert emulated._shared._callers == (None, None)
+    assert emulated._shared._counter == (None, None)
 
 
 def test_who_talks_ucx(emulated, client):
@@ -321,7 +321,7 @@ def test_the_pool_on_a_device():
         dasktc.triangle_count(kronecker(18), backend="cuda", memory=1000, method=Method(partition="whole"))
     assert rmm.mr.get_current_device_resource() is before
     assert int(graph.triangle_count()) == 82_704_862, "what a graph holds stays valid"
-    until(lambda: memory.held() <= total / 128)
+    until(lambda: memory.unused_bytes() <= total / 128)
 
 
 @pytest.mark.gpu

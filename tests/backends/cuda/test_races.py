@@ -18,7 +18,7 @@ from dasktc.backends.cpu import visit as cpu_visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import bit_matrix, cliques, nvrtc, peel, supports, visit, wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
-from dasktc.backends.cuda.edge_functions import made
+from dasktc.backends.cuda.edge_functions import generate_edges
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
@@ -183,7 +183,7 @@ def bits(device):
 
 def generated(device):
     for source in (generate.kronecker(6), generate.rmat(64, 500), generate.random_graph(50, 200), generate.grid3d(5)):
-        made(device, source.parts[0].recipe, 0, 100)
+        generate_edges(device, source.parts[0].recipe, 0, 100)
 
 
 def answers(device):

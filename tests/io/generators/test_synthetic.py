@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
-from dasktc.backends.cuda.edge_functions import made
+from dasktc.backends.cuda.edge_functions import generate_edges
 from dasktc.backends.edge_functions import RMAT_CUTS, make_edges
 from dasktc.errors import InputError
 from dasktc.io.generators import synthetic as generate
@@ -303,11 +303,11 @@ def check_device(device, on_host):
     for make, first in LARGE:
         recipe = make().parts[0].recipe
         last = min(first + 200, recipe.edges)
-        found, expected = made(device, recipe, first, last), recipe.ends(np, first, last)
+        found, expected = generate_edges(device, recipe, first, last), recipe.ends(np, first, last)
         assert {end.dtype for end in found} == {np.dtype("int64" if recipe.vertices > 2**31 else "int32")}
         for end, wanted in zip(found, expected, strict=True):
             assert on_host(end).tolist() == wanted.tolist(), recipe
-    assert made(device, theory((3, 4)).parts[0].recipe, 0, 2) is None
+    assert generate_edges(device, theory((3, 4)).parts[0].recipe, 0, 2) is None
 
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -347,7 +347,7 @@ def test_random_graph_refuses_a_hash_that_repeats():
     first, last = hash_of_itself - 5, hash_of_itself + 5
     if compiler() is not None:
         with pytest.raises(InputError, match=f"edge {hash_of_itself} .* joins vertex {hash_of_itself} to itself"):
-            made(HostDevice(), recipe, first, last)
+            generate_edges(HostDevice(), recipe, first, last)
     part = GeneratedPart(recipe, first, last)
     with pytest.raises(InputError, match=f"edge {hash_of_itself} .* joins vertex {hash_of_itself} to itself"):
         part.read(backend())

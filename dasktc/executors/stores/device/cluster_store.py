@@ -97,7 +97,7 @@ class DeviceClusterStore(ClusterStore):
         """Return tasks that each take the blocks of the next task as well, except those that they need themselves."""
         task = partial(self._worker.task, function, self._task_memory, len(calls[0]) if calls else 0, arrays)
         return task, [
-            (*call, *_other_blocks(following or (), call)) for call, following in zip_longest(calls, calls[1:])
+            (*call, *_other_blocks(next_call or (), call)) for call, next_call in zip_longest(calls, calls[1:])
         ]
 
     def after_tasks(self, ask: AskWorkers) -> None:
@@ -117,11 +117,11 @@ class DeviceClusterStore(ClusterStore):
                 self._work.close()
 
 
-def _other_blocks(following: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any]:
+def _other_blocks(next_call: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any]:
     from distributed import Future
 
     keys = {arg.key for arg in call if isinstance(arg, Future)}
-    return list({arg.key: arg for arg in following if isinstance(arg, Future) and arg.key not in keys}.values())
+    return list({arg.key: arg for arg in next_call if isinstance(arg, Future) and arg.key not in keys}.values())
 
 
 # on a worker
@@ -158,13 +158,13 @@ class WorkerDeviceStore:
         with self.device() as device:
             return device.stream(function, list(args))
 
-    def task(self, function: Function, needed: int, arity: int, arrays: bool, *args: Any) -> Any:
-        """Run a counting task that takes `needed` bytes; after its `arity` arguments come blocks of the next task.
+    def task(self, function: Function, nbytes: int, arity: int, arrays: bool, *args: Any) -> Any:
+        """Run a counting task that takes `nbytes`; after its `arity` arguments come blocks of the next task.
 
         With `arrays` the function returns arrays, which are kept here, followed by a small result.
         """
         with self.device() as device:
-            result = device.task(function, args[:arity], list(args[arity:]), needed, not arrays)
+            result = device.task(function, args[:arity], list(args[arity:]), nbytes, not arrays)
             if not arrays:
                 return result
             small = result.pop()
@@ -210,18 +210,18 @@ def _pinned_bytes(worker: Any) -> int:
 @contextmanager
 def _between_calls() -> Iterator[bool]:
     """Context whose value tells whether no call runs, or ended in time: a worker's connections must not wait long."""
-    mine = CALL_LOCK.acquire(timeout=LOCK_SECONDS)
+    is_free = CALL_LOCK.acquire(timeout=LOCK_SECONDS)
     try:
-        yield mine
+        yield is_free
     finally:
-        if mine:
+        if is_free:
             CALL_LOCK.release()
 
 
 def _end_tasks(run: str, dask_worker: Any) -> TransferStats:
     """Drop a worker's prefetched blocks, and return its transfer statistics."""
-    with _between_calls() as mine:
-        device = worker_state(dask_worker).devices.get(run) if mine else None
+    with _between_calls() as is_free:
+        device = worker_state(dask_worker).devices.get(run) if is_free else None
         return TransferStats() if device is None else device.end_tasks()
 
 
@@ -235,8 +235,8 @@ def _close(run: str, dask_worker: Any) -> None:
     """Free everything that a run has on a worker, now or when its last call there ends."""
     state = worker_state(dask_worker)
     state.ended.append(run)
-    with _between_calls() as mine:
-        if mine:
+    with _between_calls() as is_free:
+        if is_free:
             _drop(state, run)
 
 

@@ -60,11 +60,11 @@ class _Streamed:
         return self._copies.to_staging(self._array)
 
 
-class _Leaving(NamedTuple):
+class _Departure(NamedTuple):
     """Arrays that are being copied off the device, and the event that follows their copies."""
 
     arrays: list[Array]
-    gone: Any
+    event: Any
     nbytes: int
 
 
@@ -72,8 +72,8 @@ class Arrival(NamedTuple):
     """A value whose copies to the device are queued; events precede and follow them on the copy stream."""
 
     value: Any
-    began: Any
-    ended: Any
+    start: Any
+    end: Any
     nbytes: int
 
 
@@ -88,8 +88,8 @@ class DeviceCopier:
 
     def __init__(self, host: int, tuning: Tuning = TUNING) -> None:
         self.pinned, self._shared_fill = Pinned(host, tuning.slab), tuning.shared_fill
-        self.stream, self._outward = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
-        self._leaving = deque[_Leaving]()
+        self.stream, self._outward_stream = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._departures = deque[_Departure]()
         self.sent = self.received = 0
         self._device = cp.cuda.Device()
         self._readers = ThreadPoolExecutor(READERS, "dasktc-fill")
@@ -107,25 +107,25 @@ class DeviceCopier:
         if slabs is None:
             return None
         slabs.wait()
-        copied, start = [], 0
+        result, start = [], 0
         arrays = [_bytes(array) for value in values for array in value.arrays]
-        self._outward.wait_event(cp.cuda.get_current_stream().record(_event()))
-        remaining = iter(arrays)
+        self._outward_stream.wait_event(cp.cuda.get_current_stream().record(_event()))
+        iterator = iter(arrays)
         for value, size in zip(values, sizes, strict=True):
             starts = list(itertools.accumulate(size, initial=start))
             for place in starts[:-1]:
-                self._to_slabs(next(remaining), slabs, place)
-            copied.append(Copied(value.head, starts[:-1], slabs, sum(size)))
+                self._to_slabs(next(iterator), slabs, place)
+            result.append(Copied(value.head, starts[:-1], slabs, sum(size)))
             start = starts[-1]
         if start:  # else nothing leaves, which `settle` would report for ever
-            self._leaving.append(_Leaving(arrays, self._outward.record(_event()), start))
+            self._departures.append(_Departure(arrays, self._outward_stream.record(_event()), start))
         self.sent += start
-        return copied
+        return result
 
     def _to_slabs(self, data: Array, slabs: Slabs, start: int) -> None:
         place = 0
         for slab, first, last in slabs.spans(start, len(data)):
-            self._download(data[place : place + last - first], slab, slab.memory[first:last], self._outward)
+            self._download(data[place : place + last - first], slab, slab.memory[first:last], self._outward_stream)
             place += last - first
 
     def __del__(self) -> None:
@@ -134,10 +134,11 @@ class DeviceCopier:
 
     def settle(self, limit: int = 0) -> bool:
         """Wait until at most `limit` bytes on the device are still being copied off it; return whether any were."""
-        was_busy = bool(self._leaving)
-        while self._leaving and (sum(copy.nbytes for copy in self._leaving) > limit or self._leaving[0].gone.done):
-            self._leaving[0].gone.synchronize()
-            self._leaving.popleft()
+        was_busy = bool(self._departures)
+        copies = self._departures
+        while copies and (sum(copy.nbytes for copy in copies) > limit or copies[0].event.done):
+            copies[0].event.synchronize()
+            copies.popleft()
         return was_busy
 
     def streamed(self, packed: Packed) -> list[Any]:
@@ -146,20 +147,20 @@ class DeviceCopier:
 
     def to_staging(self, array: Array) -> Iterator[memoryview]:
         """Copy an array to the host in chunks, double-buffered: the next chunk is copied while one is used."""
-        data, waiting, step = _bytes(array), list[tuple[Slab, int]](), self.pinned.slab_bytes
+        data, queue, step = _bytes(array), list[tuple[Slab, int]](), self.pinned.slab_bytes
         for place in range(0, len(data), step):
             part, slab = data[place : place + step], next(self.pinned.staging)
             self._download(part, slab, slab.wait()[: len(part)], cp.cuda.get_current_stream())
             self.sent += len(part)
-            waiting.append((slab, len(part)))
-            if len(waiting) > 1:
-                yield _ready(*waiting.pop(0))
-        for slab, size in waiting:
+            queue.append((slab, len(part)))
+            if len(queue) > 1:
+                yield _ready(*queue.pop(0))
+        for slab, size in queue:
             yield _ready(slab, size)
 
     def _download(self, part: Array, slab: Slab, memory: Any, stream: Any) -> None:
         part.get(stream=stream, out=memory, blocking=False)
-        slab.used.record(stream)
+        slab.event.record(stream)
 
     # to the device
 
@@ -170,11 +171,11 @@ class DeviceCopier:
     def bring(self, place: Copied | Stored | Hosted) -> Arrival:
         """Queue the copies of a value to the device on the copy stream, and return at once."""
         with self._device, self.stream:
-            began, ended = cp.cuda.Event(), cp.cuda.Event()
-            began.record(self.stream)
+            start, end = cp.cuda.Event(), cp.cuda.Event()
+            start.record(self.stream)
             value = self._load(place, self.stream)
-            ended.record(self.stream)
-        return Arrival(value, began, ended, place.nbytes)
+            end.record(self.stream)
+        return Arrival(value, start, end, place.nbytes)
 
     def fetch(self, place: Copied) -> Arrival:
         """As `bring`, into memory of the current stream, which can be freed when that stream no longer uses it."""
@@ -190,16 +191,16 @@ class DeviceCopier:
     def wait(self, arrivals: Iterable[Arrival]) -> None:
         """Make later work on the current stream wait for these copies."""
         for arrival in arrivals:
-            cp.cuda.get_current_stream().wait_event(arrival.ended)
+            cp.cuda.get_current_stream().wait_event(arrival.end)
 
     def moment(self) -> Any:
         """Record an event on the current stream."""
         return cp.cuda.get_current_stream().record(cp.cuda.Event())
 
-    def seconds(self, began: Any, ended: Any) -> float:
+    def seconds(self, start: Any, end: Any) -> float:
         """Seconds between two recorded events; waits for the second."""
-        ended.synchronize()
-        return float(cp.cuda.get_elapsed_time(began, ended)) / 1e3
+        end.synchronize()
+        return float(cp.cuda.get_elapsed_time(start, end)) / 1e3
 
     def fence(self) -> None:
         """Make later work on the copy stream wait for all work that the current stream was given before."""
@@ -217,9 +218,9 @@ class DeviceCopier:
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
             target, position = _empty(dtype, shape), 0
             for slab, first, last in place.slabs.spans(place.starts[number], len(target)):
-                stream.wait_event(slab.used)
+                stream.wait_event(slab.event)
                 target[position : position + last - first].set(slab.memory[first:last], stream=stream)
-                slab.used.record(stream)
+                slab.event.record(stream)
                 position += last - first
             return target.view(dtype).reshape(shape)
 
@@ -238,13 +239,13 @@ class DeviceCopier:
         step = self.pinned.slab_bytes
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
-            target, bytes_ = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
+            target, data = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
             for position in range(0, len(target), step):
-                part, slab = bytes_[position : position + step], next(staging)
+                part, slab = data[position : position + step], next(staging)
                 memory = slab.wait()[: len(part)]
                 self._fill(memory, part)
                 target[position : position + len(part)].set(memory, stream=stream)
-                slab.used.record(stream)
+                slab.event.record(stream)
             return target.view(dtype).reshape(shape)
 
         return unpack(bytes(head), array)

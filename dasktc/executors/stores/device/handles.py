@@ -170,12 +170,12 @@ class DeviceHandle:
 class DeviceEntry:
     """Handle of an entry of a result that is a list; an entry that it owns is freed with it."""
 
-    def __init__(self, of: DeviceHandle, number: int, owns: bool = False) -> None:
-        self.of, self.number, self._owns = of, number, owns
+    def __init__(self, parent: DeviceHandle, number: int, is_owner: bool = False) -> None:
+        self.parent, self.number, self._is_owner = parent, number, is_owner
 
     def __del__(self) -> None:
-        if self._owns:
-            self.of.drop(self.number)
+        if self._is_owner:
+            self.parent.drop(self.number)
 
 
 def place_of(arg: Any) -> Place | None:

@@ -24,7 +24,7 @@ class Packed(NamedTuple):
     arrays: list[Array]
 
     @property
-    def on_device(self) -> int:
+    def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(array.nbytes for array in self.arrays)
 
@@ -61,13 +61,13 @@ Maker = Callable[[int, Any, tuple[int, ...]], Array]
 class _Unpickler(pickle.Unpickler):
     def __init__(self, head: bytes, arrays: Maker) -> None:
         super().__init__(io.BytesIO(head))
-        self._arrays, self._made = arrays, dict[int, Array]()
+        self._arrays, self._cache = arrays, dict[int, Array]()
 
     def persistent_load(self, description: Any) -> Array:
         number, dtype, shape = description
-        if number not in self._made:
-            self._made[number] = self._arrays(number, np.dtype(dtype), shape)
-        return self._made[number]
+        if number not in self._cache:
+            self._cache[number] = self._arrays(number, np.dtype(dtype), shape)
+        return self._cache[number]
 
 
 def pack(value: Any) -> Packed:

@@ -21,11 +21,11 @@ class Slab:
     """A buffer, and the event of the last copy from or to it."""
 
     memory: Any
-    used: Any = field(default_factory=lambda: cp.cuda.Event(disable_timing=True))
+    event: Any = field(default_factory=lambda: cp.cuda.Event(disable_timing=True))
 
     def wait(self) -> Any:
         """Wait until no copy uses the buffer, and return its bytes."""
-        self.used.synchronize()
+        self.event.synchronize()
         return self.memory
 
 

@@ -58,7 +58,7 @@ class DevicePrefetcher(Prefetcher):
         self._turn: dict[Place, int] = {}
         self._copies = copies
         self._waits: list[tuple[Any, Any]] = []
-        self._copied: list[tuple[Any, Any, int]] = []
+        self._arrivals: list[tuple[Any, Any, int]] = []
 
     def _begin(self, place: Place) -> Future[Any]:
         return self._reader.submit(self._bring, place)
@@ -66,7 +66,7 @@ class DevicePrefetcher(Prefetcher):
     def _bring(self, place: Place) -> Any:
         with one_call(on_worker=True):
             arrival = self._copies.bring(place)
-        self._copied.append((arrival.began, arrival.ended, arrival.nbytes))  # without the block, which may be evicted
+        self._arrivals.append((arrival.start, arrival.end, arrival.nbytes))  # without the block, which may be evicted
         return arrival
 
     def use(self, places: list[Place], beside: Iterable[Place] = ()) -> dict[Place, Any]:
@@ -75,17 +75,17 @@ class DevicePrefetcher(Prefetcher):
         Where memory is short, blocks of other tasks are evicted first.
         """
         try:
-            return self._waited_for(places)
+            return self._wait_for(places)
         except MemoryError:
             pass
         self._values.clear()
         try:
-            return self._waited_for(places)
+            return self._wait_for(places)
         except MemoryError:
             self._values.clear()  # a failed copy is not a block that `drop` could free
             raise
 
-    def _waited_for(self, places: list[Place]) -> dict[Place, Any]:
+    def _wait_for(self, places: list[Place]) -> dict[Place, Any]:
         start = self._copies.moment()
         arrivals = super().use(places)
         self._copies.wait(arrivals.values())
@@ -118,14 +118,14 @@ class DevicePrefetcher(Prefetcher):
         for place, number in self._turn.items():
             if number >= DEPTH:
                 break
-            sooner = {other for other in self._values if self._turn.get(other, HORIZON) <= number}
-            if place not in self._values and not self._evict_until(place.nbytes, sooner | self._current):
+            exceptions = {key for key in self._values if self._turn.get(key, HORIZON) <= number}
+            if place not in self._values and not self._evict_until(place.nbytes, exceptions | self._current):
                 break
             self._read(place)
 
-    def _evict_until(self, size: int, needed: set[Place]) -> bool:
+    def _evict_until(self, size: int, exceptions: set[Place]) -> bool:
         """Evict blocks, those needed last first, until `size` bytes fit; evict none if even all would not suffice."""
-        candidates = sorted(self._values.keys() - needed, key=lambda place: self._turn.get(place, HORIZON))
+        candidates = sorted(self._values.keys() - exceptions, key=lambda place: self._turn.get(place, HORIZON))
         if self._beyond_current() + size - sum(place.nbytes for place in candidates) > self.capacity:
             return False
         while self._beyond_current() + size > self.capacity:
@@ -134,7 +134,7 @@ class DevicePrefetcher(Prefetcher):
 
     def stats(self) -> TransferStats:
         """Statistics of the copies, and of the waits for them."""
-        waited = [self._copies.seconds(*moments) for moments in self._waits]
-        copied = sum(self._copies.seconds(began, ended) for began, ended, _ in self._copied)
-        nbytes = sum(nbytes for _, _, nbytes in self._copied)
-        return TransferStats(len(self._copied), nbytes, copied, sum(waited), waited[0] if waited else 0.0)
+        waits = [self._copies.seconds(*moments) for moments in self._waits]
+        seconds = sum(self._copies.seconds(start, end) for start, end, _ in self._arrivals)
+        nbytes = sum(nbytes for _, _, nbytes in self._arrivals)
+        return TransferStats(len(self._arrivals), nbytes, seconds, sum(waits), waits[0] if waits else 0.0)

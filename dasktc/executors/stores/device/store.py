@@ -87,18 +87,18 @@ class DeviceStore(LocalStore):
         small = tuning.small
         self._small, self._small_on_host = (small_for(self._budget), SMALL) if small is None else (small, small)
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
-        self._budgeted = cuda_memory.Budget(self._budget, backend)
+        self._budget_context = cuda_memory.Budget(self._budget, backend)
         self._copies = cuda_copies.DeviceCopier(host, tuning)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
         self._usage = DeviceUsage()
-        self._expected: dict[Any, Arrival] = {}
+        self._arrivals: dict[Any, Arrival] = {}
         self._prefetcher: DevicePrefetcher | None = None
         self.transfers = TransferStats()
 
     @property
     def peak(self) -> int:
         """Peak of the bytes allocated on the device."""
-        return self._budgeted.peak
+        return self._budget_context.peak
 
     @property
     def moved(self) -> tuple[int, int]:
@@ -120,7 +120,7 @@ class DeviceStore(LocalStore):
 
     def make_room(self, needed: int) -> None:
         """Move results out until `needed` bytes of the budget are free of them."""
-        with self._budgeted:
+        with self._budget_context:
             self._move_out_until(max(0, self._budget - needed))
             self._settle()
 
@@ -149,10 +149,10 @@ class DeviceStore(LocalStore):
             return DeviceEntry(first, handles[1])
         if function is len and isinstance(first, DeviceHandle) and first.length is not None:
             return first.length
-        retried = False
+        is_repeat = False
         while True:
             try:
-                with self._budgeted:
+                with self._budget_context:
                     return function(*resolve_once(list(handles), self._resolve))
             except MemoryError as error:
                 reason = " ".join(str(error).split())
@@ -162,8 +162,8 @@ class DeviceStore(LocalStore):
                 raise
             if self._settle():
                 continue
-            moved, was_retried, retried = self._move_all_out(), retried, True
-            if was_retried and not moved:
+            has_moved, was_repeat, is_repeat = self._move_all_out(), is_repeat, True
+            if was_repeat and not has_moved:
                 raise InputError(
                     f"a stage takes more than the {format_size(self._budget)} that {option('memory')} leaves it on the "
                     f"device ({reason}): the graph, or one part of its source, is too large for it; raise "
@@ -173,17 +173,17 @@ class DeviceStore(LocalStore):
     def expect(self, handles: list[Any]) -> None:
         """Begin to copy inputs from pinned memory, within a share of the budget, while the call before computes."""
         room = self._budget // AHEAD
-        with suppress(MemoryError), self._budgeted:
+        with suppress(MemoryError), self._budget_context:
             for place in _copied(handles):
                 room -= place.nbytes
                 if room < 0:
                     break
-                if place not in self._expected:
-                    self._expected[place] = self._copies.fetch(place)
+                if place not in self._arrivals:
+                    self._arrivals[place] = self._copies.fetch(place)
 
     def _settle(self) -> bool:
         """Wait for copies to and from the device, and drop inputs copied ahead; return whether there were any."""
-        arrivals, self._expected = self._expected, {}
+        arrivals, self._arrivals = self._arrivals, {}
         self._copies.wait(arrivals.values())
         return self._copies.settle() or bool(arrivals)
 
@@ -193,14 +193,14 @@ class DeviceStore(LocalStore):
         Blocks that were copied ahead are dropped too, and what a kernel keeps between tasks.
         """
         block_cache.forget()
-        dropped = self._prefetcher is not None and self._prefetcher.drop()
-        on_device = self._on_device()
+        has_dropped = self._prefetcher is not None and self._prefetcher.drop()
+        handles = self._on_device()
         self._limit //= 2
-        for handle in on_device:
+        for handle in handles:
             self._move_out(handle)
         self._copies.settle()
         with SEND_LOCK:  # values that were being sent are freed by now, too
-            return bool(on_device) or dropped
+            return bool(handles) or has_dropped
 
     # counting tasks
 
@@ -210,10 +210,10 @@ class DeviceStore(LocalStore):
         """Yield for each call a function that makes it; the next calls' blocks are copied to the device meanwhile."""
         self._make_room_for(calls)
         self._settle()
-        with self._budgeted, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
+        with self._budget_context, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
             for number, call in enumerate(calls):
-                following = calls[number + 1 : number + 1 + HORIZON]
-                yield partial(self._fenced, function, self._task_arguments(blocks, call, following))
+                next_calls = calls[number + 1 : number + 1 + HORIZON]
+                yield partial(self._fenced, function, self._task_arguments(blocks, call, next_calls))
             self.transfers = blocks.stats()
 
     def _fenced(self, function: Function, args: list[Any]) -> Any:
@@ -233,17 +233,17 @@ class DeviceStore(LocalStore):
         finally:
             self._limit = limit
 
-    def task(self, function: Function, call: tuple[Any, ...], following: list[Any], needed: int, spare: bool) -> Any:
-        """Run one counting task; meanwhile the blocks `following`, of the next task, are copied to the device.
+    def task(self, function: Function, call: tuple[Any, ...], next_blocks: list[Any], nbytes: int, spare: bool) -> Any:
+        """Run one counting task; meanwhile the next task's blocks are copied to the device.
 
-        The task takes `needed` bytes; with `spare` these include a block's bytes for the blocks copied meanwhile.
+        The task takes `nbytes`; with `spare` these include a block's bytes for the blocks copied meanwhile.
         """
         if self._prefetcher is None:
             self._prefetcher = DevicePrefetcher(0, self._copies)
-        blocks, self._task_memory = self._prefetcher, needed
-        with self._budgeted:
-            blocks.capacity = self._make_room_beside(call, following, spare)
-            args = self._task_arguments(blocks, call, [tuple(following)])
+        blocks, self._task_memory = self._prefetcher, nbytes
+        with self._budget_context:
+            blocks.capacity = self._make_room_beside(call, next_blocks, spare)
+            args = self._task_arguments(blocks, call, [tuple(next_blocks)])
             try:
                 return self.evaluate(function, args)
             finally:
@@ -261,49 +261,47 @@ class DeviceStore(LocalStore):
         return self.transfers
 
     def _task_arguments(
-        self, blocks: DevicePrefetcher, call: tuple[Any, ...], following: list[tuple[Any, ...]]
+        self, blocks: DevicePrefetcher, call: tuple[Any, ...], next_calls: list[tuple[Any, ...]]
     ) -> list[Any]:
         """Load a call's arguments, and begin to copy those of the following calls."""
         arguments = self.evaluate(lambda: self._resolved_once(call, blocks.use(places_of(call))), [])
-        blocks.follow([places_of(later) for later in following])
+        blocks.follow([places_of(next_call) for next_call in next_calls])
         return arguments  # type: ignore[no-any-return]
 
-    def _resolved_once(self, call: tuple[Any, ...], arrived: dict[Any, Any]) -> list[Any]:
+    def _resolved_once(self, call: tuple[Any, ...], arrivals: dict[Any, Any]) -> list[Any]:
         """The values of a call's arguments; an argument in two roles has one value, on the device or not."""
         values: dict[int, Any] = {}
         for arg in call:
             if id(arg) not in values:
                 place = place_of(arg)
-                values[id(arg)] = arrived[place] if place in arrived else self._resolve(arg)
+                values[id(arg)] = arrivals[place] if place in arrivals else self._resolve(arg)
         return [values[id(arg)] for arg in call]
 
     def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
         """Move out results that do not fit beside a task; none if the blocks of all tasks fit at once."""
-        of_tasks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
-        blocks, task = (
-            set().union(*of_tasks),
-            max((sum(arg.nbytes for arg in arguments) for arguments in of_tasks), default=0),
-        )
+        task_blocks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
+        blocks = set().union(*task_blocks)
+        task = max((sum(block.nbytes for block in arguments) for arguments in task_blocks), default=0)
         scratch = max(0, self._task_memory - task)
-        missing = sum(block.nbytes for block in blocks if block.places is not None)
-        if self._resident() + missing + scratch <= self._budget:
+        missing_bytes = sum(block.nbytes for block in blocks if block.places is not None)
+        if self._resident() + missing_bytes + scratch <= self._budget:
             return
-        prefetched = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # the plan includes one
-        self._move_out_until(max(0, self._budget - self._task_memory - prefetched))
+        prefetch_bytes = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # one is the plan's
+        self._move_out_until(max(0, self._budget - self._task_memory - prefetch_bytes))
 
-    def _make_room_beside(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
+    def _make_room_beside(self, call: tuple[Any, ...], next_blocks: list[Any], spare: bool) -> int:
         """Move out results that do not fit beside the call; return the bytes left for prefetched blocks."""
         arguments = {id(arg) for arg in call}
         capacity = max(0, self._budget - self._task_memory)
         handles = [handle for handle in self._on_device() if id(handle) not in arguments]
-        resident = sum(handle.nbytes for handle in handles)
+        resident_bytes = sum(handle.nbytes for handle in handles)
         for handle in sorted(handles, key=lambda handle: -handle.nbytes):
-            if resident <= capacity:
+            if resident_bytes <= capacity:
                 break
-            resident -= handle.nbytes
+            resident_bytes -= handle.nbytes
             self._move_out(handle)
-        largest = max((place.nbytes for place in places_of((*call, *following))), default=0)
-        return max(0, capacity + largest * spare - resident)
+        largest = max((place.nbytes for place in places_of((*call, *next_blocks))), default=0)
+        return max(0, capacity + largest * spare - resident_bytes)
 
     def _prefetch_capacity(self, calls: list[tuple[Any, ...]]) -> int:
         """Bytes for blocks that are copied ahead: the plan includes the largest one, and more may be left."""
@@ -316,7 +314,7 @@ class DeviceStore(LocalStore):
         """Return the handle of a result; a small result is its own handle."""
         if isinstance(value, DeviceHandle | DeviceEntry):
             return value
-        with self._budgeted:
+        with self._budget_context:
             return self._keep_list(value) if self._entrywise and isinstance(value, list) else self._keep(value)
 
     def _keep(self, value: Any) -> Any:
@@ -325,12 +323,12 @@ class DeviceStore(LocalStore):
         many = isinstance(value, list)
         values = value if many else [value]
         packed = [pack(entry) for entry in values]
-        sizes, on_host = [entry.on_device for entry in packed], sum(len(entry.head) for entry in packed)
-        if sum(sizes) + on_host < (self._small if sum(sizes) else self._small_on_host):
+        sizes, host_bytes = [entry.nbytes for entry in packed], sum(len(entry.head) for entry in packed)
+        if sum(sizes) + host_bytes < (self._small if sum(sizes) else self._small_on_host):
             copies = [detached(entry) for entry in values]
             return copies if many else copies[0]
-        stays = sum(sizes) > on_host and self._resident() + sum(sizes) <= self._limit
-        return self._handle(value, None if stays else self._copy_out(packed, many), sizes)
+        is_resident = sum(sizes) > host_bytes and self._resident() + sum(sizes) <= self._limit
+        return self._handle(value, None if is_resident else self._copy_out(packed, many), sizes)
 
     def _keep_list(self, values: list[Any]) -> list[Any]:
         """Keep the entries of a list, each in memory of its own; return their handles, and empty the list."""
@@ -341,13 +339,15 @@ class DeviceStore(LocalStore):
         while values:
             value = values.pop()
             packed = [] if isinstance(value, list) else [pack(value)]
-            nbytes = sum(entry.on_device for entry in packed)
+            nbytes = sum(entry.nbytes for entry in packed)
             with suppress(MemoryError):
                 if nbytes and self._resident() + nbytes <= self._limit:
                     handles.append(self.keep(detached(value)))
                     continue
-            stays = not packed or nbytes < self._small
-            handles.append(self.keep(value) if stays else self._handle(value, self._copy_out(packed, False), [nbytes]))
+            is_resident = not packed or nbytes < self._small
+            handles.append(
+                self.keep(value) if is_resident else self._handle(value, self._copy_out(packed, False), [nbytes])
+            )
         return handles
 
     def _handle(self, value: Any, places: list[Any] | Stored | None, sizes: list[int]) -> DeviceHandle:
@@ -404,15 +404,15 @@ class DeviceStore(LocalStore):
         if isinstance(handle, list):
             return [self._resolve(item) for item in handle]
         if isinstance(handle, DeviceEntry):
-            place = handle.of.place(handle.number)
-            return handle.of.value[handle.number] if place is None else self._load(place)
+            place = handle.parent.place(handle.number)
+            return handle.parent.value[handle.number] if place is None else self._load(place)
         if isinstance(handle, DeviceHandle):
             return handle.value if handle.places is None else self._move_in(handle, handle.places)
         return handle.load() if isinstance(handle, DelayedValue) else handle
 
     def _load(self, place: Any) -> Any:
         """Copy a value back to the device, or wait for the copy that was begun ahead."""
-        arrival = self._expected.pop(place, None)
+        arrival = self._arrivals.pop(place, None)
         if arrival is None:
             return self._copies.load(place)
         self._copies.wait([arrival])
@@ -441,6 +441,6 @@ def _copied(handles: list[Any]) -> Iterator[Copied]:
             yield from _copied(handle)
             continue
         places = (
-            [handle.of.place(handle.number)] if isinstance(handle, DeviceEntry) else getattr(handle, "places", None)
+            [handle.parent.place(handle.number)] if isinstance(handle, DeviceEntry) else getattr(handle, "places", None)
         )
         yield from (place for place in (places if isinstance(places, list) else ()) if isinstance(place, Copied))

@@ -540,7 +540,7 @@ def test_inputs_come_while_the_call_before_computes(collected, tmp_path):
     made = []
 
     def add(array):
-        made.append(len(store._expected))
+        made.append(len(store._arrivals))
         return array + 1
 
     with on_gpu(tmp_path, 0, TO_HOST, 100_000) as tasks:
@@ -550,7 +550,7 @@ def test_inputs_come_while_the_call_before_computes(collected, tmp_path):
         assert [int(array[0]) for array in tasks.gather(result)] == [1, 2, 3, 4, 5]
         assert made == [1, 1, 1, 1, 0]
         assert store.moved == (10 * 800, 10 * 800)
-        assert not store._expected
+        assert not store._arrivals
 
 
 def test_what_is_under_way_goes_before_a_call_is_made_again(collected, tmp_path):
@@ -737,7 +737,7 @@ class Instant:
 
     def bring(self, place):
         self.brought.append(place)
-        return SimpleNamespace(value=("value", place.number), began=0, ended=0, nbytes=place.nbytes)
+        return SimpleNamespace(value=("value", place.number), start=0, end=0, nbytes=place.nbytes)
 
     def moment(self):
         return 0

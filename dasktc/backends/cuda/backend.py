@@ -5,7 +5,6 @@ Imported only by `dasktc.backends.select.cuda_module`, because this module needs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -141,7 +140,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     """
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
-    _compile(kernel, macros)
+    _modules().get(KERNELS[kernel].file, launch.defines(kernel, macros))  # compiled before the time is taken
     task = _typed(task)
     begin, end, ready = cp.cuda.Event(), cp.cuda.Event(), launch.ready(device(), task, kernel, macros)
     begin.record()
@@ -150,10 +149,6 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     counts = launch.counts(ready)
     end.synchronize()
     return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)
-
-
-def _compile(kernel: str, macros: dict[str, int] | None) -> None:
-    _modules().get(KERNELS[kernel].file, launch.defines(kernel, macros))
 
 
 def _typed(task: BlockTask) -> BlockTask:
@@ -221,12 +216,6 @@ def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     if KERNELS[kernel].support is None:
         return device_visit.support(device(), _typed(task))
     return supports.edges(device(), _typed(task), kernel)
-
-
-def _vertex_support(
-    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
-) -> tuple[dict[int, Array], int, int]:
-    return supports.vertices(device(), _typed(task), kernel, sides, sizes)
 
 
 def _frames() -> ModuleType:
@@ -299,7 +288,7 @@ def backend(host: Backend) -> Backend:
         count=count,
         expected_probes=partial(launch.expected_probes, cp),
         support=_support,
-        vertex_support=_vertex_support,
+        vertex_support=lambda task, *arguments: supports.vertices(device(), _typed(task), *arguments),
         listing=lambda task, limit: device_visit.listing(device(), _typed(task), limit),
         batches=lambda task, size: device_visit.batches(device(), _typed(task), size),
         add_ends=partial(device_visit.add_ends, cp),

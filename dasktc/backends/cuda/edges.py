@@ -172,6 +172,7 @@ class DeviceEdges:
         if len(src) < self.many:
             self._run("edges_ends", len(src), *edge_values, counts)
             return
+        # Ends are dealt to bins of ids; a block counts those of a range of ids in shared memory, then adds them up.
         xp, launch, shape = self.device.array, self.device.launch, macros("edges")
         bits = TALLY_BITS if getattr(self.device, "shared_bytes", 0) > 4 << TALLY_BITS else SMALL_TALLY_BITS
         shift = max(bits, (len(counts) - 1).bit_length() - shape["BIN_BITS"])

@@ -60,7 +60,7 @@ def binned(launch: Launch) -> Binned:
     Parameters
     ----------
     launch : Launch
-        One whose wedges are counted, with fewer than 2^32 edges, as slices have.
+        With fewer than 2^32 edges, as slices have; the wedges are added to its totals.
     """
     device, xp, rows = launch.device, launch.device.array, int(launch.fields["rows"][0])
     grid, _ = grid_of(device, launch.file, launch.defines, rows)
@@ -186,9 +186,9 @@ def tcstream(launch: Launch) -> None:
     """Launch `tcstream`, by warps: by vertices where the graph is one block, else by a list of edges."""
     task = launch.task
     if launch.shape["vertices"] and task.index is task.table is task.stream:
-        following = launch.device.array.zeros(1, dtype="uint64")
+        next_edges = launch.device.array.zeros(1, dtype="uint64")
         threads = 32 * -(-task.index.edges // launch.shape["TAKE"])
-        launch.spread("tcstream_vertices", threads, np.int64(task.index.rows), following, launch.totals)
+        launch.spread("tcstream_vertices", threads, np.int64(task.index.rows), next_edges, launch.totals)
         return
     for part in slices(launch):
         edges = binned(part)

@@ -57,7 +57,7 @@ class Work(NamedTuple):
 
 def trust(launch: Launch) -> None:
     """Launch `trust`: sort the rows by kind of team, then count them."""
-    rows, lists, work = _sorted(launch)
+    rows, lists, work = _deal_rows(launch)
     for kind in work:
         if kind.grid:
             _count(launch, kind, rows, lists)
@@ -65,18 +65,18 @@ def trust(launch: Launch) -> None:
 
 def chunks(launch: Launch) -> tuple[int, int]:
     """Number of rows that a warp, and that a thread block, takes in one turn."""
-    block_work, warp_work = _sorted(launch)[2]
+    block_work, warp_work = _deal_rows(launch)[2]
     return warp_work.chunk, block_work.chunk
 
 
 def lanes(launch: Launch) -> tuple[int, int]:
     """Number of lanes in the subwarps of a warp, and of a thread block, where lists are not combined."""
-    block_work, warp_work = _sorted(launch)[2]
+    block_work, warp_work = _deal_rows(launch)[2]
     return warp_work.lanes, block_work.lanes
 
 
-def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
-    """Rows by kind of team, those of blocks first."""
+def _deal_rows(launch: Launch) -> tuple[Array, Array, list[Work]]:
+    """Deal the rows to warps and thread blocks; return them, `struct Lists`, and the launches, that of blocks first."""
     shape, xp = launch.shape, launch.device.array
     rows, teams = xp.empty(int(launch.fields["rows"][0]), dtype="uint32"), shape["THREADS"] // 32
     lists, samples = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")

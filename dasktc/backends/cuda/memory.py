@@ -248,7 +248,7 @@ class _Shared:
         with self.lock:
             if not self.calls and self.pool is not None:
                 self.pool.keep(keep)
-                for budget in list(Budget.every):
+                for budget in list(Budget.instances):
                     budget.let_go()
 
     @contextmanager
@@ -344,7 +344,7 @@ class Budget:
         The CUDA backend, whose chunks are smaller inside.
     """
 
-    every: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
+    instances: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
     """All budgets of the process, which hold the pool from which they allocate."""
     lock: ClassVar[Any] = threading.RLock()
     """Held inside: resource and chunk size belong to the whole process, and two budgets would lift each other."""
@@ -354,7 +354,7 @@ class Budget:
         self._resource: Any = None
         self._former_peak = 0
         self._contexts = list[ExitStack]()
-        self.every.add(self)
+        self.instances.add(self)
 
     def _begin(self) -> None:
         """Limit and count allocations from the current pool, within a call."""
@@ -364,8 +364,8 @@ class Budget:
             if not _shared.budgets:
                 _shared.resource = _shared.pool.resource
                 rmm.mr.set_current_device_resource(_shared.resource)
-        limited = rmm.mr.LimitingResourceAdaptor(_shared.resource, self._limit)
-        self._resource = rmm.mr.StatisticsResourceAdaptor(limited)
+        adaptor = rmm.mr.LimitingResourceAdaptor(_shared.resource, self._limit)
+        self._resource = rmm.mr.StatisticsResourceAdaptor(adaptor)
 
     def let_go(self) -> None:
         """Drop the reference to a pool that was returned because nothing was left in it."""

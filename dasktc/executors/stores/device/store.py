@@ -371,10 +371,10 @@ class DeviceStore(LocalStore):
 
     def _copy_out(self, packed: list[Packed], many: bool) -> list[Copied] | Stored:
         """Copy a result to pinned memory, or to a file where that is full."""
-        copied = self._copies.to_host(packed)
-        if copied is not None:
+        copies = self._copies.to_host(packed)
+        if copies is not None:
             self._copies.settle(self._budget // LEAVING)
-            return copied
+            return copies
         values = (Flat(value.head, self._copies.streamed(value)) for value in packed)
         return store(self._work.new_path(), values, many).owned()
 

@@ -141,7 +141,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
     _modules().get(KERNELS[kernel].file, launch.defines(kernel, macros))  # compiled before the time is taken
-    task = _typed(task)
+    task = _convert(task)
     begin, end, ready = cp.cuda.Event(), cp.cuda.Event(), launch.ready(device(), task, kernel, macros)
     begin.record()
     launch.start(ready, kernel)
@@ -151,22 +151,22 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)
 
 
-def _typed(task: BlockTask) -> BlockTask:
+def _convert(task: BlockTask) -> BlockTask:
     """Convert a task's arrays to the kernels' types; roles of the same block still share it."""
-    if all(map(_fits, (task.index, task.table, task.stream))):
+    if all(map(_has_types, (task.index, task.table, task.stream))):
         return task
-    blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
+    blocks = {id(block): _convert_block(block) for block in (task.index, task.table, task.stream)}
     index, table, stream = (blocks[id(block)] for block in (task.index, task.table, task.stream))
     return replace(task, index=index, table=table, stream=stream)
 
 
-def _fits(block: OrientedCSR) -> bool:
+def _has_types(block: OrientedCSR) -> bool:
     """Whether a block's arrays have the kernels' types."""
     return bool(block.offsets.dtype == "int64" and block.columns.dtype == "int32")
 
 
-def _block(block: OrientedCSR) -> OrientedCSR:
-    if _fits(block):
+def _convert_block(block: OrientedCSR) -> OrientedCSR:
+    if _has_types(block):
         return block
     offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
     columns = cp.ascontiguousarray(block.columns, dtype="int32")
@@ -178,7 +178,7 @@ def synchronize() -> None:
     cp.cuda.Device().synchronize()
 
 
-def _usual() -> list[tuple[str, Defines]]:
+def _usual_modules() -> list[tuple[str, Defines]]:
     """Modules that a count with kernel `auto` needs: file and macros, in the order in which it needs them."""
     sorts = [("sort", macros) for macros in RadixSort(device()).defines()]
     kernels = [(kernel.file, launch.defines(name)) for name, kernel in KERNELS.items() if kernel.auto]
@@ -196,7 +196,7 @@ def warm() -> int:
         for macros in ({}, {"VERTICES": 1})
         if kernel.support is not None
     ]
-    futures = {_modules().ask(*module) for module in (*_usual(), *kernels, *plain, *wide, *outputs)}
+    futures = {_modules().ask(*module) for module in (*_usual_modules(), *kernels, *plain, *wide, *outputs)}
     for future in futures:
         future.result()
     return len(futures)
@@ -214,8 +214,8 @@ def _make(recipe: Recipe, first: int, last: int) -> tuple[Array, Array]:
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     if KERNELS[kernel].support is None:
-        return device_visit.support(device(), _typed(task))
-    return supports.edges(device(), _typed(task), kernel)
+        return device_visit.support(device(), _convert(task))
+    return supports.edges(device(), _convert(task), kernel)
 
 
 def _frames() -> ModuleType:
@@ -260,7 +260,7 @@ def backend(host: Backend) -> Backend:
         A context and a pool do not fit the GPU's memory.
     """
     refuse_without_gpu()
-    for module in _usual():  # compiled while cuDF is imported
+    for module in _usual_modules():  # compiled while cuDF is imported
         _modules().ask(*module)
     frames = _frames()
     from dasktc.backends.cuda import frames as cuda_frames
@@ -288,12 +288,12 @@ def backend(host: Backend) -> Backend:
         count=count,
         expected_probes=partial(launch.expected_probes, cp),
         support=_support,
-        vertex_support=lambda task, *arguments: supports.vertices(device(), _typed(task), *arguments),
-        listing=lambda task, limit: device_visit.listing(device(), _typed(task), limit),
-        batches=lambda task, size: device_visit.batches(device(), _typed(task), size),
+        vertex_support=lambda task, *arguments: supports.vertices(device(), _convert(task), *arguments),
+        listing=lambda task, limit: device_visit.listing(device(), _convert(task), limit),
+        batches=lambda task, size: device_visit.batches(device(), _convert(task), size),
         add_ends=partial(device_visit.add_ends, cp),
-        cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
-        closed_wedges=lambda task, strata: device_wedges.closed(device(), _typed(task), strata),
+        cliques=lambda task, size: device_cliques.count(device(), _convert(task), size),
+        closed_wedges=lambda task, strata: device_wedges.closed(device(), _convert(task), strata),
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,

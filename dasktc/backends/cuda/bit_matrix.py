@@ -53,20 +53,20 @@ class DeviceBitMatrix:
         size, (loops, low, high) = len(src), self.edges.facts(src, dst)
         width = max(0, high - low + 1)
         if worthwhile(width, size):
-            return self._keyed(src, dst, RankedIds(low if width else 0, width, None, self.edges), loops)
+            return self._make_keys(src, dst, RankedIds(low if width else 0, width, None, self.edges), loops)
         if width <= TABLE * size:
             table = self.edges.marks(width)
             self.edges.mark(table, src, dst, low)
             ids = self.edges.ranked(table, low, width)
-            return self._keyed(src, dst, ids, loops) if worthwhile(ids.size, size) else None
+            return self._make_keys(src, dst, ids, loops) if worthwhile(ids.size, size) else None
         xp = self.device.array
         distinct = self.distinct(xp.concatenate([src.astype("int64", copy=False), dst.astype("int64", copy=False)]))
         if not worthwhile(len(distinct), size):
             return None
         x, y = (distinct.searchsorted(ends).astype("int32") for ends in (src, dst))
-        return self._keyed(x, y, RankedIds(0, len(distinct), None, self.edges), loops)
+        return self._make_keys(x, y, RankedIds(0, len(distinct), None, self.edges), loops)
 
-    def _keyed(self, src: Array, dst: Array, ids: RankedIds, loops: int) -> SmallKeys:
+    def _make_keys(self, src: Array, dst: Array, ids: RankedIds, loops: int) -> SmallKeys:
         shift = max(1, (ids.size - 1).bit_length())
         return SmallKeys(self.edges.keys(src, dst, ids, shift), ids.size, shift, loops, self)
 
@@ -89,14 +89,14 @@ class DeviceBitMatrix:
         row_values = (np.uint32(words // 2), np.uint32(lanes), bits, degrees, outward, sums)
         self._run("count", size * lanes, edges, *row_values)
         self._run("sums", vertices, np.int64(vertices), degrees, outward, sums)
-        return _checked(*(int(total) for total in sums.tolist()))
+        return _check(*(int(total) for total in sums.tolist()))
 
     def _run(self, entry: str, threads: int, *values: object) -> None:
         if threads:
             spread(self.device, "bitmatrix", f"bitmatrix_{entry}", (), threads, *values)
 
 
-def _checked(
+def _check(
     edges: int, corners: int, bits: int, vertices: int, ends: int, squares: int, wedges: int, _: int
 ) -> BitCount:
     if corners % 3 or ends != 2 * edges or bits != squares:

@@ -35,19 +35,19 @@ class DeviceBuckets:
 
     def distinct(self, first: int, end: int, shift: int) -> Array:
         """Sort the keys, and drop repeats and loops."""
-        return self.edges.distinct(self._sorted(), shift)
+        return self.edges.distinct(self._sort(), shift)
 
     def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
         """Sort the keys; see `protocol.Buckets`."""
-        return self.edges.distinct_rows(self._sorted(), shift, lengths, vertices, degrees)
+        return self.edges.distinct_rows(self._sort(), shift, lengths, vertices, degrees)
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort the keys; offsets and columns of the rows, as `DeviceEdges.rows` returns them."""
-        return self.edges.rows(self._sorted(low), start, rows, columns)
+        return self.edges.rows(self._sort(low), start, rows, columns)
 
     def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
         """Sort the keys, and write the offsets and columns of the rows into a block's arrays."""
         offsets[:], columns[:] = self.rows(0, len(offsets) - 1, 1 << shift, low)
 
-    def _sorted(self, low: int = 0) -> Any:
+    def _sort(self, low: int = 0) -> Any:
         return RadixSort(self.edges.device).merge(self.arrays, self.bound, low)

@@ -46,14 +46,14 @@ def read(backend: Backend, host: Backend, part: Any, upstream: Any) -> Any:
     device_reader = getattr(part, "read_on_device", None)
     result = None if device_reader is None else device_reader(backend, upstream)
     if isinstance(result, tuple):
-        return EdgeArrays(*_unless_borrowed(part, *result))
+        return EdgeArrays(*_narrow_unless_borrowed(part, *result))
     frame = part.read(host, upstream) if result is None else result
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
         if result is not None:
             return frame
         return cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
-    return EdgeArrays(*_unless_borrowed(part, *(column.values for column in columns)))
+    return EdgeArrays(*_narrow_unless_borrowed(part, *(column.values for column in columns)))
 
 
 def edge_frame(edges: Any) -> Any:
@@ -72,7 +72,7 @@ def frame_of_arrays(columns: dict[str, Array]) -> Any:
     return cudf.DataFrame.from_pylibcudf(table, {"columns": [*columns]})
 
 
-def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:
+def _narrow_unless_borrowed(part: Any, *columns: Array) -> list[Array]:
     """Narrow columns, except 64-bit ones that the caller holds, which are returned as they are."""
     wide = all(column.dtype == "int64" and column.flags.c_contiguous for column in columns)
     return list(columns) if wide and getattr(part, "borrowed", False) else narrowed(*columns)

@@ -160,7 +160,7 @@ def _sends_by_ucx() -> bool:
     return worker is not None and str(worker.address).startswith("ucx")
 
 
-def _bounded() -> bool:
+def _has_maximum() -> bool:
     """Whether this Dask worker was started with a maximum pool size (dask-cuda's `rmm_maximum_pool_size`)."""
     plugins = getattr(dask_worker(), "plugins", {})
     return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins.values())
@@ -216,10 +216,10 @@ class _Shared:
             self.pool.grow()
             self.resource = self.pool.resource
         else:
-            self.pool, self.resource = None, self._counted(self.caller_resource)
+            self.pool, self.resource = None, self._counting_resource(self.caller_resource)
         rmm.mr.set_current_device_resource(self.resource)
 
-    def _counted(self, resource: Any) -> Any:
+    def _counting_resource(self, resource: Any) -> Any:
         if self._counter[0] is not resource:
             self._counter = resource, rmm.mr.StatisticsResourceAdaptor(resource)
         return self._counter[1]
@@ -249,12 +249,12 @@ class _Shared:
             if not self.calls and self.pool is not None:
                 self.pool.keep(keep)
                 for budget in list(Budget.instances):
-                    budget.let_go()
+                    budget.drop_pool()
 
     @contextmanager
     def unsent(self) -> Iterator[None]:
         with self.lock:
-            pool = _async_pool() if self._may_stand_aside() else None
+            pool = _async_pool() if self._is_replaceable() else None
             if pool is not None:
                 usual_pool, self.pool = self.pool, pool
                 pool.grow()
@@ -271,9 +271,9 @@ class _Shared:
                         rmm.mr.set_current_device_resource(usual_resource)
                     pool.keep(_kept_bytes())
 
-    def _may_stand_aside(self) -> bool:
+    def _is_replaceable(self) -> bool:
         """Whether a UCX worker's pool may be replaced: only this call uses it, and it holds little unused memory."""
-        if not _sends_by_ucx() or self.calls > 1 or _bounded():
+        if not _sends_by_ucx() or self.calls > 1 or _has_maximum():
             return False
         if self.pool is not None:
             self.pool.keep(0)
@@ -367,7 +367,7 @@ class Budget:
         adaptor = rmm.mr.LimitingResourceAdaptor(_shared.resource, self._limit)
         self._resource = rmm.mr.StatisticsResourceAdaptor(adaptor)
 
-    def let_go(self) -> None:
+    def drop_pool(self) -> None:
         """Drop the reference to a pool that was returned because nothing was left in it."""
         if self._resource is not None and _shared.pool is not None and _shared.pool.resource is None:
             self._former_peak, self._resource = self.peak, None

@@ -90,7 +90,7 @@ def _lengths(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> probes.Leng
     index, table, stream = task.index.offsets, task.table.offsets, task.stream.offsets
     size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
     has_table = (size > 0) & ((index[u + 1] - index[u] > 1) | (task.index is not task.table))
-    return probes.Lengths(xp, _before(xp, task, u, v) if task.shift != BEHIND else size, b, size, has_table)
+    return probes.Lengths(xp, _count_before(xp, task, u, v) if task.shift != BEHIND else size, b, size, has_table)
 
 
 def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
@@ -108,7 +108,7 @@ def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
             yield u, task.index.columns[offsets[u + 1] - ends[place] + edge].astype("int64")
 
 
-def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
+def _count_before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
     """Number of entries of table row u whose vertex id is below v's; all edges bisect in step."""
     table, bound = task.table, v * task.index.stride + task.index.column_first
     first = table.offsets[u]

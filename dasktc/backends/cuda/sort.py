@@ -97,14 +97,14 @@ class RadixSort:
         array of int64
             `keys`, or another array of the same size.
         """
-        return self._sorted([keys], bound, low, keys)
+        return self._sort([keys], bound, low, keys)
 
     def merge(self, arrays: list[Array], bound: int, low: int = 0) -> Array:
         """Sort the keys of several arrays into a new one, as `sort`; they are not changed, and the list is emptied.
 
         It takes twice the memory of all keys; the arrays can be freed once the first digit is done.
         """
-        return self._sorted(arrays, bound, low, None)
+        return self._sort(arrays, bound, low, None)
 
     def defines(self) -> list[Defines]:
         """Macros with which the kernel is compiled, for large tiles and for small ones."""
@@ -116,7 +116,7 @@ class RadixSort:
         shared = getattr(self.device, "shared_bytes", LARGE_BYTES)
         return NARROW if self.tile is LARGE and shared < LARGE_BYTES else self.tile
 
-    def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
+    def _sort(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
         if not size or bits <= 0:
             keys = xp.concatenate(arrays) if spare is None else spare

@@ -234,7 +234,7 @@ def test_a_pool_that_holds_much_or_is_bounded_or_in_use_is_not_left(by_ucx, monk
     assert not run(taken)
     rmm.mr.set_current_device_resource(pool_of(256))
     assert run(taken)
-    monkeypatch.setattr(by_ucx, "_bounded", lambda: True)
+    monkeypatch.setattr(by_ucx, "_has_maximum", lambda: True)
     assert not run(taken)
 
 

@@ -154,9 +154,9 @@ class DeviceCopier:
             self.sent += len(part)
             queue.append((slab, len(part)))
             if len(queue) > 1:
-                yield _ready(*queue.pop(0))
+                yield _wait_for(*queue.pop(0))
         for slab, size in queue:
-            yield _ready(slab, size)
+            yield _wait_for(slab, size)
 
     def _download(self, part: Array, slab: Slab, memory: Any, stream: Any) -> None:
         part.get(stream=stream, out=memory, blocking=False)
@@ -251,7 +251,7 @@ class DeviceCopier:
         return unpack(bytes(head), array)
 
 
-def _ready(slab: Slab, size: int) -> memoryview:
+def _wait_for(slab: Slab, size: int) -> memoryview:
     return memoryview(slab.wait()[:size])
 
 

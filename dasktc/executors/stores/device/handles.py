@@ -67,7 +67,7 @@ def _bytes(array: Any) -> Any:
     return np.ascontiguousarray(array).reshape(-1).view("uint8")
 
 
-def _received(places: list[Hosted], sizes: list[int], many: bool, length: int | None) -> DeviceHandle:
+def _receive(places: list[Hosted], sizes: list[int], many: bool, length: int | None) -> DeviceHandle:
     handle = DeviceHandle(None, places, sizes, DeviceUsage())
     handle.many, handle.length = many, length
     return handle
@@ -124,12 +124,12 @@ class DeviceHandle:
             with MOVE_LOCK:  # a connection's thread sends the value while calls may move it
                 value, places = self.value, self.places
             if places is None:
-                return self._downloaded(value)
+                return self._download(value)
         if isinstance(places, Stored):
             return [Hosted(bytes(head), list(buffers)) for head, buffers in contents(places)]
         return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
 
-    def _downloaded(self, value: Any) -> list[Hosted]:
+    def _download(self, value: Any) -> list[Hosted]:
         """Copy entries on the device to host memory."""
         from dasktc.executors.stores.device.packing import pack
 
@@ -137,7 +137,7 @@ class DeviceHandle:
         return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
 
     def __reduce__(self) -> Any:
-        return _received, (self.hosted(), self._sizes, self.many, self.length)
+        return _receive, (self.hosted(), self._sizes, self.many, self.length)
 
     def __sizeof__(self) -> int:
         """Bytes of the result wherever it is, for Dask's accounting."""

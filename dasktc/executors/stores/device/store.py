@@ -174,7 +174,7 @@ class DeviceStore(LocalStore):
         """Begin to copy inputs from pinned memory, within a share of the budget, while the call before computes."""
         room = self._budget // AHEAD
         with suppress(MemoryError), self._budget_context:
-            for place in _copied(handles):
+            for place in _pinned_places(handles):
                 room -= place.nbytes
                 if room < 0:
                     break
@@ -213,10 +213,10 @@ class DeviceStore(LocalStore):
         with self._budget_context, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
             for number, call in enumerate(calls):
                 next_calls = calls[number + 1 : number + 1 + HORIZON]
-                yield partial(self._fenced, function, self._task_arguments(blocks, call, next_calls))
+                yield partial(self._call_fenced, function, self._task_arguments(blocks, call, next_calls))
             self.transfers = blocks.stats()
 
-    def _fenced(self, function: Function, args: list[Any]) -> Any:
+    def _call_fenced(self, function: Function, args: list[Any]) -> Any:
         try:
             return function(*args)
         finally:
@@ -264,11 +264,11 @@ class DeviceStore(LocalStore):
         self, blocks: DevicePrefetcher, call: tuple[Any, ...], next_calls: list[tuple[Any, ...]]
     ) -> list[Any]:
         """Load a call's arguments, and begin to copy those of the following calls."""
-        arguments = self.evaluate(lambda: self._resolved_once(call, blocks.use(places_of(call))), [])
+        arguments = self.evaluate(lambda: self._resolve_once(call, blocks.use(places_of(call))), [])
         blocks.follow([places_of(next_call) for next_call in next_calls])
         return arguments  # type: ignore[no-any-return]
 
-    def _resolved_once(self, call: tuple[Any, ...], arrivals: dict[Any, Any]) -> list[Any]:
+    def _resolve_once(self, call: tuple[Any, ...], arrivals: dict[Any, Any]) -> list[Any]:
         """The values of a call's arguments; an argument in two roles has one value, on the device or not."""
         values: dict[int, Any] = {}
         for arg in call:
@@ -359,10 +359,10 @@ class DeviceStore(LocalStore):
         """Handles of a list's entries, each of which is freed by itself, not with the last of its list."""
         if not isinstance(handle, DeviceHandle):
             return list(handle)
-        self.evaluate(lambda: self._separate(handle), [])
+        self.evaluate(lambda: self._separate_entries(handle), [])
         return list(handle.entries())
 
-    def _separate(self, handle: DeviceHandle) -> None:
+    def _separate_entries(self, handle: DeviceHandle) -> None:
         """Give each entry memory of its own."""
         from dasktc.executors.stores.device.packing import detached
 
@@ -432,13 +432,13 @@ class DeviceStore(LocalStore):
         return value
 
 
-def _copied(handles: list[Any]) -> Iterator[Copied]:
+def _pinned_places(handles: list[Any]) -> Iterator[Copied]:
     """Yield the places of those handles' values that are in pinned memory."""
     from dasktc.executors.stores.device.copies import Copied
 
     for handle in handles:
         if isinstance(handle, list):
-            yield from _copied(handle)
+            yield from _pinned_places(handle)
             continue
         places = (
             [handle.parent.place(handle.number)] if isinstance(handle, DeviceEntry) else getattr(handle, "places", None)

@@ -60,19 +60,8 @@ def batches(device: Device, task: BlockTask, size: int) -> Iterator[Places]:
         borders = xp.asarray([first, first + len(places.row) - 1], dtype="int64")
         begin, last = ends.searchsorted(borders, side="right").tolist()
         span = np.int64(begin), np.int64(last + 1), np.int64(first), np.int64(len(places.row))
-        spread(
-            device,
-            "visit",
-            "visit_places",
-            (),
-            last + 1 - begin,
-            fields,
-            group_starts,
-            number,
-            ends,
-            *span,
-            *places[:4],
-        )
+        values = (fields, group_starts, number, ends, *span, *places[:4])
+        spread(device, "visit", "visit_places", (), last + 1 - begin, *values)
         yield places
         wedges = 0
 

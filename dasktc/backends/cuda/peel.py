@@ -121,6 +121,7 @@ class _Levels:
         """
         xp, size, next_level = self._device.array, len(self._counts), None
         survivors, level, end = xp.arange(size, dtype="int32"), first - 1, 0
+        # Levels share a window, a list of what a few of them may remove, so that no level looks at all survivors.
         while len(survivors):
             level += 1
             if level >= end:

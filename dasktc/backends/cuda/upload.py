@@ -79,6 +79,7 @@ class Uploader:
 
         slab_bytes, slabs, stream = self._slab_bytes, len(self._slabs), cp.cuda.get_current_stream()
         count, lag, reads = -(-len(target) // slab_bytes), min(COPIES, slabs - 1), list[Future[Any]]()
+        # A slab is read into again `lag` copies after its own was queued, which has most likely ended by then.
         for number in range(slabs):
             submit(number)
         for number in range(count):

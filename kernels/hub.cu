@@ -90,6 +90,20 @@
 //     a row's length in the highest bits of its words, so that all eight hold marks, and fewer registers, in turns with
 //       8 and the first form, the first time: RM 71.2, 43.5, 39.8; RA 35.7, 38.3, 34.1; uniform 2.62, 2.68, 2.66
 //
+//  10 predicted, fewer instructions    1.6   7.4    42      -      -       tables -20 %, near hubs by half
+//     counted, in turns with 9           -     -     -      -      -       tables 0.36, 2.92, 22.2 to 0.30, 2.53, 21.7
+//     learnt: a table has 27 lists on average at scale 22, and 86 % of them fewer than 64, so that one of two warps had
+//     most: shared evenly -7 %. A byte of the bitmap, repeated in a word, is shifted by an id as it stands: 60
+//     instructions for eight ids in place of 77, alone -4 %; both -13 %. At scale 24 neither helps: 9 of 16 cycles of a
+//     warp wait for memory, at half the warps that fit
+//     near hubs with 6.5 instructions a word in place of 15 (bitmaps' places read from shared memory, four at a time)
+//     took 8.7 in place of 8.4: the L2 gives 72 % of its peak. 10.5, where words beyond a bitmap's end are read as well
+//
+// Tried in version 10 and not kept; tables, scale 24, beside 21.7: 4, 3 and 1 warps a table 25.6 to 27.6, 25.5, 30.6;
+// the next item and its row's place asked for ahead 24.0; 64 and 48 registers 23.1, 26.5; 8 lanes a list 23.1 (scale
+// 22 2.48 beside 2.53); four and two lists ahead 22.8, 22.9; one and three tails ahead 23.6, 22.9. hub_edges with 64,
+// 48 and 40 registers: 7.7, 7.7, 9.0.
+//
 // Tried in version 9 and not kept; times of RM beside 40, without edges read ahead. Records of 64 bytes for 16 lanes:
 // 55.8; of 16 for 4: 54. Three marks an entry: 0.6 more. Reads that leave the L2 first: 0.3 to 0.5 less. With edges
 // read ahead: four of them a step 44.6, beside 42.1; rows from their offsets again, not by shuffles, in three blocks
@@ -125,6 +139,10 @@
 // with records of 64 bytes takes 14 ms more: 8.6 GB are allocated in 10, and written in 5.5.
 //
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
+// Bounds of version 9, scale 24 (Nsight Compute): edges 7.6 ms: half the warps that fit, waiting; L2 52 % busy. Near
+// hubs 8.4: L2 72 %, issue slots 82 %. Lists 6.8: random sectors, L2 60 %; a warp waits for 74 of 80 cycles. Tables
+// 22.3: 48 GB from DRAM, 45 % of its rate, one L2 hit in 6; L2 64 %, shared memory 57 %, shifts and logic 66 %, issue
+// slots 56 %; 56 % of the warps (registers and 12 KB of shared memory allow no more).
 // Bounds of version 9 (Nsight Compute, rows from offsets, three blocks): RM: 80 GB from DRAM, the L2 57 % busy, issue
 // slots 53 %; RA: 72 GB, 63 %, 52 %. DRAM reads 64 bytes for each sector of 32.
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:

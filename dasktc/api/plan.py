@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def plan(
         Size of a graph, in place of a source. All its blocks are taken to be equally large; options of reading and
         of places have no effect.
     wedges : int, optional
-        Σ in(v)·out(v) of that graph, from which probes are estimated. Those of a source are known.
+        Σ in(v)·out(v) of that graph, from which probes are estimated. Those of a source are counted.
     workers : int, optional
         Number of concurrent tasks to plan for. Default: those of the cluster, or the threads of this process.
     gpus : int, optional
@@ -157,12 +158,17 @@ def plan(
     if not isinstance(rates, Rates):
         raise InputError(f"rates={shown(rates)} is no dasktc.Rates: predictions take assumed rates from it; give one")
     worker_count = _workers(workers, gpus)
-    if wedges is not None:
-        whole_number("wedges", wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
     if (vertices is None) != (edges is None) or (source is None) == (vertices is None):
         raise InputError("a plan is for a source, or for numbers of vertices and edges: give one of the two")
+    if source is not None and wedges is not None:
+        raise InputError(
+            f"{option('wedges', wedges)} is for a graph of a given size: a source's are counted; leave it out"
+        )
     if vertices is not None and edges is not None:
         size_plan, notes = plan_of_size(vertices, edges, options, worker_count, gpus), [EVEN]
+        if wedges is not None:  # three vertices have one at most, since edges go from lower to higher ranks
+            most_wedges = min(comb(edges, 2), comb(vertices, 3))
+            whole_number("wedges", wedges, 0, most_wedges, many="a wedge is two edges of three vertices")
         if vertices > MAX_VERTICES:
             notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
         return _predict(size_plan, options, rates, gpus, worker_count is None, notes=notes, wedges=wedges)

@@ -338,9 +338,19 @@ def test_more_workers_count_faster_as_long_as_there_are_tasks():
 def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
     wedges = build(LocalExecutor(), source_of(complete(30)), Options())._context.prepared.graph.wedges
     assert dasktc.plan(source_of(complete(30))).probes == int(0.28 * wedges)
-    assert dasktc.plan(vertices=30, edges=435, wedges=10**6).probes == 280_000
+    assert dasktc.plan(vertices=30, edges=435, wedges=4_000).probes == 1_120
     assert "as in a Kronecker graph" in dasktc.plan(vertices=30, edges=435).estimate
     assert dasktc.plan(vertices=10**6, edges=15_702_423).probes == 78 * 15_702_423
+
+
+def test_wedges_that_no_graph_has_are_refused():
+    assert dasktc.plan(vertices=30, edges=435, wedges=4_060).probes == int(0.28 * 4_060)
+    with pytest.raises(InputError, match=r"^wedges=4061 is more than 4,060: a wedge is two edges of three vertices; "):
+        dasktc.plan(vertices=30, edges=435, wedges=4_061)
+    with pytest.raises(InputError, match=r"^wedges=4 is more than 3: "):
+        dasktc.plan(vertices=30, edges=3, wedges=4)
+    with pytest.raises(InputError, match=r"^wedges=1 is for a graph of a given size: a source's are counted"):
+        dasktc.plan(source_of(complete(30)), wedges=1)
 
 
 @pytest.mark.parametrize("given", [{"edges": 0.0}, {"probes": -1.0}, {"overhead": -0.1}])
@@ -415,7 +425,7 @@ def test_plan_prints_the_prediction(capsys):
 
 
 def test_plan_of_a_file_prints_the_prediction(capsys, data):
-    assert main(["plan", str(data / "karate.csv.gz"), "--workers", "3", "--json", "--wedges", "1"]) == 0
+    assert main(["plan", str(data / "karate.csv.gz"), "--workers", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["bytes_network"] == 2 * found["bytes_total"]
     assert found["probes"] > 1

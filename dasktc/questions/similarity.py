@@ -88,7 +88,7 @@ def _overlap(common: Array, degrees: Array, other_degrees: Array) -> Array:
 
 
 def _cosine(common: Array, degrees: Array, other_degrees: Array) -> Array:
-    return common / array_module(degrees).sqrt(degrees * other_degrees)
+    return array_module(degrees).sqrt(common * common / (degrees * other_degrees))  # equal quotients have equal roots
 
 
 def _sorensen(common: Array, degrees: Array, other_degrees: Array) -> Array:

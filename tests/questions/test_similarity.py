@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from fractions import Fraction
 from math import fsum, inf, log, sqrt
 
 import igraph
@@ -68,7 +69,7 @@ class Oracle:
         return {
             "jaccard": lambda: len(common) / len(of_u | of_v),
             "overlap": lambda: len(common) / degrees[0],
-            "cosine": lambda: len(common) / sqrt(degrees[0] * degrees[1]),
+            "cosine": lambda: sqrt(Fraction(len(common) ** 2, degrees[0] * degrees[1])),
             "sorensen": lambda: 2 * len(common) / sum(degrees),
             "common_neighbors": lambda: len(common),
             "adamic_adar": lambda: fsum(
@@ -201,6 +202,16 @@ def test_ties_are_in_ascending_order():
     assert frame.values.tolist() == [
         [1, 3, 1], [1, 5, 1], [3, 1, 1], [3, 5, 1], [5, 1, 1], [5, 3, 1], [7, 1, 1], [7, 3, 1], [9, 1, 1], [9, 3, 1]
     ]  # fmt: skip
+
+
+TIED = [*((0, w) for w in (10, 11, 12)), *((1, w) for w in (10, 11, 12, *range(20, 26))), (2, 10)]
+"""Vertices 1 and 2 have cosines 3 / √27 and 1 / √3 with vertex 0."""
+
+
+def test_equal_quotients_are_ties():
+    assert 3 / sqrt(27) < 1 / sqrt(3), "rounded"
+    frame = prepare(TIED).similarity(measure="cosine", top=2)
+    assert frame[frame.src == 0].dst.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -412,6 +423,11 @@ def test_most_similar_that_do_not_fit_a_device(emulated, tmp_path):
     with pytest.raises(InputError, match=r"top=900 of \d+ vertices takes .* more than the 2 MB of one worker"):
         graph.similarity(top=900)
     graph.close()
+
+
+def test_equal_quotients_are_ties_on_a_device(emulated):
+    frame = prepare(TIED, backend="cuda").similarity(measure="cosine", top=2, frame="pandas")
+    assert frame[frame.src == 0].dst.tolist() == [1, 2]
 
 
 def test_no_edges_on_a_device(emulated):

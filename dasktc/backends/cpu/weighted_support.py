@@ -81,7 +81,7 @@ def _similarity(common: Any, degree: Any, other: Any, measure: Any) -> Any:
     if measure == 1:
         return common / min(degree, other)
     if measure == 2:
-        return common / np.sqrt(degree * other)
+        return np.sqrt(common * common / (degree * other))  # equal quotients have equal roots
     if measure == 3:
         return 2 * common / (degree + other)
     return common

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends import Backend
+from dasktc.backends.heap import trim_arrow
 from dasktc.errors import InputError, shown
 from dasktc.io.columns import FILE, Place, edge_frame, kept_values, readable, settle, to_ids
 from dasktc.io.evidence import COLUMNS, Choice, Notes, NotingPart, Reading, columns_taken, note_frame
@@ -97,7 +98,6 @@ class _RowGroups(NotingPart):
             notes.count = rows
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
         frames = []
@@ -111,7 +111,7 @@ class _RowGroups(NotingPart):
             self.note([file])
             frames.append(self._frame(backend, file, table))
             del table
-            pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of decoding
+            trim_arrow()  # otherwise Arrow keeps the memory of decoding
         return frames[0] if len(frames) == 1 else backend.frame.concat(frames, ignore_index=True)
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
@@ -128,7 +128,7 @@ class _RowGroups(NotingPart):
                 for batch in parquet_file.iter_batches(most, file.groups, columns=self._columns, use_threads=False):
                     yield self._frame(backend, file, pa.table(batch), rows)
                     rows += len(batch)
-                    pa.default_memory_pool().release_unused()
+                    trim_arrow()
             _check(file, rows)
             self.note([file])
 

@@ -182,8 +182,8 @@ def partitions(
         Number of rows of each.
     """
     executor = graph.executor
-    rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
-    groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
+    most, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
+    groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // most)))
     reducer = partial(_summed, is_real=True) if measure is not None and measure.real else _summed
     parts = executor.map("edges", _joined if graph.plan.scheme.once else reducer, groups)
     facts = executor.gather(executor.map("edges", _added, list(parts)))
@@ -208,22 +208,22 @@ def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable
     It is given keys over dense ids above numbers, int64 of shape (2, edges), in any order. `by_place` is as for
     `edge_answer`.
     """
-    executor, (rows, step) = graph.executor, _lengths(graph)
+    executor, (most, step) = graph.executor, _lengths(graph)
     if not graph.plan.scheme.once:
-        groups = _by_range(graph, _slices(graph, by_place, step), max(1, -(-graph.edges // rows)))
+        groups = _by_range(graph, _slices(graph, by_place, step), max(1, -(-graph.edges // most)))
         return executor.map("edges", function, executor.map("edges", _summed, groups))
     if graph.plan.shards > 1:
         return executor.map("edges", function, _slices(graph, by_place, step))
-    return _slices(graph, by_place, rows, function=function)
+    return _slices(graph, by_place, most, function=function)
 
 
 def _lengths(graph: CountingContext) -> tuple[int, int]:
-    """Return the number of edges of a partition, and of a slice, which is cut into several."""
+    """Return the most edges of a partition, and of a slice, which is cut into several."""
     share, tuning = graph.answers.frame_bytes, graph.tuning
     row_bytes = tuning.split_bytes if graph.plan.shards > 1 else tuning.frame_bytes
     limit = max(1, graph.edges if share is None else share // row_bytes)
-    rows = max(1, min(limit, rows_of_partition(graph, 2, 1)))
-    return rows, max(1, min(limit, WIDE * rows))
+    most = max(1, min(limit, rows_of_partition(graph, 2, 1)))
+    return most, max(1, min(limit, WIDE * most))
 
 
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:

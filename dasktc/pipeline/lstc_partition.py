@@ -90,14 +90,14 @@ class ProxyPartition(NamedTuple):
             part_keys = edges.map(lstc.keys_in_part, [number])
             edge_count, bound = int(columns[part, 1]), 1 << 2 * shift
             cuts = splitters(executor, "blocks", part_keys, edge_count, plane.partitions(edge_count))
-            rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(self.sizes.rows[part, 1])]
-            ranges = plane.exchange("blocks", Inputs(part_keys), [row << shift for row in rows[1:-1]], bound)
+            borders = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(self.sizes.rows[part, 1])]
+            ranges = plane.exchange("blocks", Inputs(part_keys), [row << shift for row in borders[1:-1]], bound)
             home = where.get((part, 1)) if len(self.members) >= plane.threads else None  # else slabs on all workers
             slabs = [
                 executor.submit(
                     "blocks", lstc.slabs_of_part, keys, span, self.local[part], shift, executor.backend, prefer=home
                 )
-                for keys, span in zip(ranges, pairwise(rows), strict=True)
+                for keys, span in zip(ranges, pairwise(borders), strict=True)
             ]
             for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
                 arguments = (half, place, members, self.shape.ordered, executor.backend, int(columns[place]))

@@ -209,8 +209,9 @@ def update(graph: CountingContext, add: Any, remove: Any) -> Change[CountingCont
         for place, block in graph.blocks.items()
     }
     executor.wait(blocks.values())
-    loops, rows = additions.loops, new_vertices.edges + additions.loops + counts.repeated
-    new_graph = replace(graph, prepared=replace(revision, rows=rows, loops=loops), blocks=blocks)
+    loops = additions.loops
+    revision = replace(revision, rows=new_vertices.edges + loops + counts.repeated, loops=loops)
+    new_graph = replace(graph, prepared=revision, blocks=blocks)
     return Change(triangles, series, counts.added, counts.removed, new_graph)
 
 

@@ -388,10 +388,10 @@ class Buckets:
 
     def write_rows(self, first: int, end: int, shift: int, low: int, offsets: Array, columns: Array) -> None:
         """Sort a range of buckets, each of whole rows, and write their rows into the arrays of the only block."""
-        rows, last = self.shift - shift, len(offsets) - 1
+        row_bits, last = self.shift - shift, len(offsets) - 1
         for bucket, bucket_end, keys in self.sorted(first, end, low=low):
-            begin, edge = min(bucket << rows, last), int(self.ends[bucket])
-            row_offsets = offsets[begin : min(bucket_end << rows, last) + 1]
+            begin, edge = min(bucket << row_bits, last), int(self.ends[bucket])
+            row_offsets = offsets[begin : min(bucket_end << row_bits, last) + 1]
             row_offsets[0] = edge
             row = continue_rows(
                 keys, begin << shift, 1 << shift, edge, 0, row_offsets, columns[edge : edge + len(keys)]

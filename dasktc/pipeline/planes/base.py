@@ -45,7 +45,7 @@ from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block, Sizes
 from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = ["Blocks", "Plane", "add_up_degrees", "add_up_ends", "add_up_sources", "facts_for_plan", "read_group"]
+__all__ = ["Blocks", "Plane", "add_up_both_degrees", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group"]
 
 Array = Any
 Blocks = dict[Block, Any]
@@ -227,19 +227,19 @@ class Plane(ABC):
         places, backend = layout.places, self.backend
         edge_counts = [None if edges is None else int(edges[place]) for place in places]
         if isinstance(graph, RankedGraph) and layout.shape == (1, 1):
-            rows = [[0, *(start >> layout.shift for start in graph.starts)]]
-            spans = [(*span, backend) for span in blocks.slab_spans(layout, rows)]
+            first_rows = [[0, *(start >> layout.shift for start in graph.starts)]]
+            spans = [(*span, backend) for span in blocks.slab_spans(layout, first_rows)]
             return self.stack(self.slabs(graph.partitions, spans), layout, edge_counts, where)
         # With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
         copies = graph.edges * len(layout.families)
         largest = copies if edges is None else int(edges.max()) * len(places)
-        rows = self.first_rows(graph, layout, -(-self.partitions(largest) // len(places)))
-        spans = [(*span, backend) for span in blocks.slab_spans(layout, rows)]
+        first_rows = self.first_rows(graph, layout, -(-self.partitions(largest) // len(places)))
+        spans = [(*span, backend) for span in blocks.slab_spans(layout, first_rows)]
         starts, bound = [span[0] for span in spans[1:]], max(1, layout.first_keys[-1])
         # Blocks that are as many as the workers are built where the plan has them; slabs of few blocks anywhere.
-        homes = [where.get(place) if len(places) >= self.threads else None for place in places for _ in rows[0]]
+        homes = [where.get(place) if len(places) >= self.threads else None for place in places for _ in first_rows[0]]
         share = "blocks", self.keys_by_block(graph, layout), copies, starts, bound
-        if len(rows[0]) == 1 and len(places) > 1:
+        if len(first_rows[0]) == 1 and len(places) > 1:
             calls = [
                 (*span, place, layout, count) for span, place, count in zip(spans, places, edge_counts, strict=True)
             ]
@@ -427,10 +427,10 @@ class Plane(ABC):
 
     def split_frames(self, frames: Frames, facts: list[Counts]) -> Frames:
         """Slice frames above the size limit of a device's edge arrays; the slices are views."""
-        rows, handles = [counts.rows for counts in facts], frames.frames.take()
-        slices, largest = list[Any](), self.piece_edges(sum(rows))
+        row_counts, handles = [counts.rows for counts in facts], frames.frames.take()
+        slices, largest = list[Any](), self.piece_edges(sum(row_counts))
         while handles:
-            frame, size = handles.pop(), rows.pop()
+            frame, size = handles.pop(), row_counts.pop()
             is_whole = size <= largest
             slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
         return replace(frames, frames=Handles(slices))
@@ -493,7 +493,7 @@ add_up_degrees = partial(_add_up, orient.zero_degrees, orient.add_degrees)
 """Sums degrees, by id, of canonical edges."""
 add_up_sources = partial(_add_up, orient.zero_degrees, orient.add_sources)
 """Sums out-degrees, by rank, of oriented edges."""
-add_up_ends = partial(_add_up, orient.zero_sums, orient.add_ends)
+add_up_both_degrees = partial(_add_up, orient.zero_both_degrees, orient.add_both_degrees)
 """Sums degrees and out-degrees, by rank, of oriented edges."""
 
 

@@ -25,7 +25,7 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_ends, add_up_sources
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_both_degrees, add_up_degrees, add_up_sources
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
@@ -53,19 +53,19 @@ class SampledEdges(Canonical):
 class DealtGraph(Oriented):
     """An oriented graph whose edges were dealt to ranges of rows as they were oriented."""
 
-    rows: list[int] = field(default_factory=list)
+    first_rows: list[int] = field(default_factory=list)
     """First row of each range; every range has equally many consecutive partitions."""
     residues: Any = None
     """Array of uint64, shape (RESIDUES²,). Number of edges for each pair of remainders of source and target."""
 
     def inputs(self) -> list[Any]:
         """Handles of the partitions, a list for each range of rows."""
-        partitions, count = list(self.partitions), len(self.partitions) // len(self.rows)
+        partitions, count = list(self.partitions), len(self.partitions) // len(self.first_rows)
         return [partitions[first : first + count] for first in range(0, len(partitions), count)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked(Canonical):
+class RankedRanges(Canonical):
     """Distinct edges, oriented over ranks by rows; each partition has a range of rows."""
 
     rank: Any
@@ -127,7 +127,7 @@ class BudgetPlane(Plane):
         sample = np.concatenate(samples) if samples else None
         return SampledEdges(Handles(partitions), frames.edge_rows, degree_sums, sample)
 
-    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+    def _ranked(self, frames: Frames, numbering: Numbering) -> RankedRanges:
         """Exchange keys that are oriented already, by the rows that name each vertex; takes the frames over.
 
         Frames of dense ids replace the caller's, so that ids are looked up once; a sample of their edges gives ranges.
@@ -147,7 +147,7 @@ class BudgetPlane(Plane):
         borders = quantiles([np.concatenate(executor.gather(samples))], [rows], count)
         starts = sorted({border >> shift << shift for border in borders} - {0})  # each range has whole rows
         partitions = self.keep_distinct(inputs, rows, starts, shift).partitions
-        return Ranked(partitions, rows, rank=rank, starts=starts)
+        return RankedRanges(partitions, rows, rank=rank, starts=starts)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""
@@ -174,8 +174,8 @@ class BudgetPlane(Plane):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        if isinstance(edges, Ranked):
-            sums = executor.fold("orient", add_up_ends(size, shift, backend), list(edges.partitions))
+        if isinstance(edges, RankedRanges):
+            sums = executor.fold("orient", add_up_both_degrees(size, shift, backend), list(edges.partitions))
             pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
             (degrees,), (outward,) = executor.transpose("orient", [pair], 2)
             vectors = [degrees, edges.rank, outward]
@@ -185,9 +185,9 @@ class BudgetPlane(Plane):
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
         rank = executor.submit("orient", orient.ranks_of, [degrees], backend)
-        rows, residues = self._rows_to_deal_to(edges, rank, shift), None
+        first_rows, residues = self._rows_to_deal_to(edges, rank, shift), None
         handles = edges.partitions.take()
-        if rows is None:
+        if first_rows is None:
             sources = add_up_sources(size, shift, backend)
             partitions, outward = map_and_fold(
                 executor, "orient", orient.oriented, handles, sources, rank, shift, backend
@@ -196,18 +196,20 @@ class BudgetPlane(Plane):
             sums = Fold(
                 partial(orient.no_sums, size, backend), partial(orient.add_sums, shift=shift, backend=backend), list.pop
             )
-            starts = [row << shift for row in rows[1:]]
+            starts = [row << shift for row in first_rows[1:]]
             slices, outward_and_residues = map_and_fold(
                 executor, "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [outward_and_residues], 2)
-            partitions = [piece for pieces in executor.transpose("orient", slices, len(rows)) for piece in pieces]
+            partitions = [piece for pieces in executor.transpose("orient", slices, len(first_rows)) for piece in pieces]
             residues = on_host(executor.gather(residues)[0])
         vectors = [degrees, rank, outward]
         facts = self.facts(vectors)
-        if rows is None:
+        if first_rows is None:
             return self.oriented(partitions, vectors, facts, numbering)
-        return self.oriented(partitions, vectors, facts, numbering, DealtGraph, rows=rows, residues=residues)
+        return self.oriented(
+            partitions, vectors, facts, numbering, DealtGraph, first_rows=first_rows, residues=residues
+        )
 
     def _rows_to_deal_to(self, edges: Canonical, rank: Any, shift: int) -> list[int] | None:
         """First rows of the ranges to deal edges to, where every pass moves them to the host and back; else None.
@@ -224,8 +226,9 @@ class BudgetPlane(Plane):
         sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
         if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
             return None
-        (rows,) = executor.gather([executor.submit("orient", orient.first_rows, sample, rank, count, shift, backend)])
-        return list(rows)
+        call = orient.first_rows, sample, rank, count, shift, backend
+        (first_rows,) = executor.gather([executor.submit("orient", *call)])
+        return list(first_rows)
 
     def measure(self, graph: Oriented, layout: Layout) -> Sizes:
         """Measure a layout by the remainders that were counted, where the grid's parts divide their modulus."""
@@ -241,7 +244,7 @@ class BudgetPlane(Plane):
         """Build the single block from the ranges that edges were dealt to; build other blocks as every plane does."""
         if not isinstance(graph, DealtGraph) or layout.shape != (1, 1):
             return super().blocks(graph, layout, edges, where)
-        ranges, spans = graph.inputs(), [(*span, self.backend) for span in slab_spans(layout, [graph.rows])]
+        ranges, spans = graph.inputs(), [(*span, self.backend) for span in slab_spans(layout, [graph.first_rows])]
         graph.partitions.take()
         slabs, _ = reduce_ranges(self.executor, "blocks", ranges, slab, spans)
         return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)

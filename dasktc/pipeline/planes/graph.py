@@ -119,8 +119,8 @@ class Canonical:
     """The canonical edges of a graph."""
 
     partitions: Handles
-    """Handles of int64 arrays. Distinct keys, ascending within and across partitions. `process.Rows` are columns that
-    become keys when they are taken."""
+    """Handles of int64 arrays. Distinct keys, ascending within and across partitions. `process.ColumnHandles` are of
+    columns, which become keys when they are taken."""
     rows: int
     """Rows that they were made of, without loops: an upper bound on their number."""
     degrees: Any = None

@@ -71,7 +71,7 @@ WANTED_ON_DEVICE = 1 << 12
 """Sampled keys of a GPU, whose few ranges may differ by some 5 %: it waits while the host sorts them."""
 
 
-class Rows(Handles):
+class ColumnHandles(Handles):
     """Handles of the columns of whole rows of ranks by rows, which become keys when they are taken as partitions.
 
     Parameters
@@ -106,19 +106,19 @@ class Rows(Handles):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked(Canonical):
+class RankedColumns(Canonical):
     """Distinct edges, oriented over ranks by rows.
 
     Attributes
     ----------
-    partitions : Rows
+    partitions : ColumnHandles
     order : handle of array of int32
         The id of each rank.
     lengths : handle of array of int32
         Out-degrees by rank.
     """
 
-    partitions: Rows
+    partitions: ColumnHandles
     order: Any = None
     lengths: Any = None
 
@@ -177,7 +177,7 @@ class ProcessPlane(Plane):
         partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
 
-    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+    def _ranked(self, frames: Frames, numbering: Numbering) -> RankedColumns:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over.
 
         A GPU, whose memory is short, makes keys as they are cut into ranges, and looks ids up again for that.
@@ -215,7 +215,7 @@ class ProcessPlane(Plane):
             columns.clear()
             return starmap(executor, "canonical", keys_of_rows, calls)
 
-        return Ranked(Rows(columns, keys_of), rows, degrees, order, lengths)
+        return RankedColumns(ColumnHandles(columns, keys_of), rows, degrees, order, lengths)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""
@@ -254,10 +254,10 @@ class ProcessPlane(Plane):
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        if isinstance(edges, Ranked):
-            rank, rows = executor.submit("orient", inverse, edges.order, backend), edges.partitions
+        if isinstance(edges, RankedColumns):
+            rank = executor.submit("orient", inverse, edges.order, backend)
             vectors = [edges.degrees, rank, edges.lengths]
-            return self.oriented(rows, vectors, self.facts(vectors), numbering)
+            return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
@@ -277,7 +277,7 @@ class ProcessPlane(Plane):
         if layout.shape != (1, 1):
             return super().blocks(graph, layout, edges, where)
         expected = None if edges is None else int(edges[0, 0])
-        if isinstance(graph.partitions, Rows) and (columns := graph.partitions.take_columns()) is not None:
+        if isinstance(graph.partitions, ColumnHandles) and (columns := graph.partitions.take_columns()) is not None:
             call = columns, graph.out_degree.whole, (0, 0), layout, self.backend, expected
             block = self.executor.submit("blocks", block_of_rows, *call)
             del columns, call

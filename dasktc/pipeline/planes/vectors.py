@@ -89,10 +89,10 @@ class Sharded:
 
 def zipped(*lists: list[Any]) -> list[list[Any]]:
     """Zip lists of handles into the inputs of one call each; the lists are emptied, so that inputs can be freed."""
-    rows = [list(entries) for entries in zip(*lists, strict=True)]
+    calls = [list(entries) for entries in zip(*lists, strict=True)]
     for handles in lists:
         handles.clear()
-    return rows
+    return calls
 
 
 def vectors_on_host(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
@@ -157,8 +157,8 @@ def gather_entries(executor: Executor, stage: str, vector: Sharded, ids: list[An
 
 def gather_spans(executor: Executor, stage: str, vector: Sharded, spans: list[Span]) -> list[list[Any]]:
     """Gather entries of a sharded vector by arithmetic progressions of indices; returns as `gather_entries` does."""
-    rows = vector.map(executor, stage, entries_of_spans, spans)
-    return executor.transpose(stage, rows, len(spans))
+    answers = vector.map(executor, stage, entries_of_spans, spans)
+    return executor.transpose(stage, answers, len(spans))
 
 
 def reordered(executor: Executor, stage: str, vector: Sharded, order: Sharded) -> Sharded:

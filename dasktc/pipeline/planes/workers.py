@@ -36,8 +36,8 @@ from dasktc.options import Ids
 from dasktc.pipeline.planes.base import (
     Blocks,
     Plane,
+    add_up_both_degrees,
     add_up_degrees,
-    add_up_ends,
     add_up_sources,
     facts_for_plan,
     read_group,
@@ -79,7 +79,7 @@ __all__ = [
     "KEY_BYTES",
     "RANK_BYTES",
     "PlacedInputs",
-    "Ranked",
+    "RankedKeys",
     "RowCounts",
     "WorkersPlane",
 ]
@@ -108,7 +108,7 @@ class RowCounts(Canonical):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked(Canonical):
+class RankedKeys(Canonical):
     """Distinct edges, oriented over ranks by rows; each partition has a range of rows."""
 
     ranks: Any
@@ -242,7 +242,7 @@ class WorkersPlane(Plane):
             return False
         return not self._whole(sources, _leaving(self._holders(frames), self.homes(count)), rows)
 
-    def _ranked(self, frames: Frames, numbering: Numbering) -> Ranked:
+    def _ranked(self, frames: Frames, numbering: Numbering) -> RankedKeys:
         """Send keys that are oriented already, by the rows that name each vertex, to ranges of rows.
 
         Borders of ranges come from the samples of reading, once vertices are ranked: a frame that is read again after
@@ -268,20 +268,20 @@ class WorkersPlane(Plane):
         calls = [(rank, number, shift, backend) for number, rank in enumerate(ranks_at_homes)]
         picks, departures = list(map(itemgetter, range(count))), _leaving(holders, homes)
         partitions = self._reduce("canonical", items, picks, departures, holders, homes, distinct_of_range, calls)
-        return Ranked(Handles(partitions), rows, ranks=ranks_at_homes[0])
+        return RankedKeys(Handles(partitions), rows, ranks=ranks_at_homes[0])
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition on its worker, unless edges are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        if isinstance(edges, Ranked):
+        if isinstance(edges, RankedKeys):
             degrees, partitions, ranks = None, edges.partitions.take(), edges.ranks
         else:
             degrees, partitions, ranks = self._oriented(edges, numbering)
-        ends = (add_up_ends if degrees is None else add_up_sources)(size, shift, backend)
-        sums = self._partial_sums("orient", ends, list(partitions))
+        fold = (add_up_both_degrees if degrees is None else add_up_sources)(size, shift, backend)
+        sums = self._partial_sums("orient", fold, list(partitions))
         call = degrees, ranks, sums, CUTS, backend  # the client waits for it, so it runs first
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, [call], urgent=True)
-        if isinstance(edges, Ranked):
+        if isinstance(edges, RankedKeys):
             return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts)
         return self.oriented(partitions, vectors, facts, numbering)
 

@@ -135,7 +135,7 @@ def distinct_codes(
     codes : array of int64
         With `clash`, of all rows, and so are the weights.
     weights : array of float64 or None
-    rows : array of int64
+    positions : array of int64
         Position of each code's first row, in ascending order of the codes.
     clash : Clash or None
         Two different weights that are neither added up nor replaced.
@@ -204,14 +204,14 @@ def arcs_of_block(
     weights = values[0] if options.weight is not None else None
     codes = codes & (-1 if options.directed else -2)
     count = len(codes)
-    codes, weights, rows, clash = distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
+    codes, weights, positions, clash = distinct_codes(codes, weights, 1 << 2 * shift + 1, options.duplicates)
     if clash is not None:
         source, target = unpack(codes[clash[0]] >> 1, shift)
         return np.empty((2, 0) if options.directed else 0), ArcFacts(0, 0.0, (int(source), int(target), *clash[1:]))
     keys = codes >> 1
     first = firsts(keys)
     places = places_among(keys_between(block, shift, sources), keys[first], "weights and directions", block)
-    row_count = np.diff(np.append(rows[first], count))[places].sum()
+    row_count = np.diff(np.append(positions[first], count))[places].sum()
     facts = ArcFacts(int(row_count), -np.inf if weights is None else float(weights.max(initial=-np.inf)))
     is_mutual = np.diff(np.append(first, len(keys)))[places] == 2
     first = first[places]

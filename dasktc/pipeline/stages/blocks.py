@@ -102,17 +102,18 @@ def block_of_rows(
     return checked_block([(offsets, _joined(columns, backend))], place, layout, backend, edges)
 
 
-def slab_spans(layout: Layout, rows: list[list[int]]) -> list[tuple[int, int, int, int, int]]:
+def slab_spans(layout: Layout, first_rows: list[list[int]]) -> list[tuple[int, int, int, int, int]]:
     """Arguments of `slab` for every slab of every block: its range of keys, and how keys make rows.
 
     Parameters
     ----------
     layout : Layout
-    rows : list of lists of int
-        For each row of the grid, the first row of each slab.
+    first_rows : list of lists of int
+        For each row of the grid, of each slab.
     """
-    firsts, widths, slabs = layout.first_keys, layout.widths, len(rows[0])
-    starts = [firsts[block] + row * widths[block] for block, (i, _) in enumerate(layout.places) for row in rows[i]]
+    firsts, widths, slabs = layout.first_keys, layout.widths, len(first_rows[0])
+    blocks = zip(layout.places, firsts, widths, strict=False)  # the last first key is the end of all
+    starts = [first + row * width for (i, _), first, width in blocks for row in first_rows[i]]
     spans = pairwise([*starts, firsts[-1]])
     return [(*span, widths[number // slabs], firsts[-1], layout.loose_bits) for number, span in enumerate(spans)]
 

@@ -101,8 +101,8 @@ def oriented_in_ranges(
     """
     rank, slices = aligned(ranks.rank), list[list[Array]]()
     for frame in frames if isinstance(frames, list) else [frames]:
-        for rows in slices_of_rows(frame, max(cut_rows, -(-len(frame) // MOST_CUTS))):
-            keys = keys_in_chunks(rows, ids, shift, backend, rank)
+        for part in slices_of_rows(frame, max(cut_rows, -(-len(frame) // MOST_CUTS))):
+            keys = keys_in_chunks(part, ids, shift, backend, rank)
             slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
 

@@ -244,29 +244,29 @@ def candidates(
     codes = pack(sources, targets, deal.shift)
     codes <<= 1
     codes |= reverse_mask
-    rows = codes, *columns
+    arrays = codes, *columns
     if deal.blocks * ranges == 1:
-        return [rows]
+        return [arrays]
     number = np.searchsorted(deal.sources, sources, side="right") - 1
     if layout is None or deal.blocks == 1:
-        return _dealt(rows, number, ranges) * deal.blocks
+        return _dealt(arrays, number, ranges) * deal.blocks
     number += layout.rows.dealt(sources, np)[0] * layout.shape[1] * ranges
     families, first = list[list[tuple[Array, ...]]](), 0
     for axis in layout.families:
         column = first + axis.dealt(targets, np)[0]
-        families.append(_dealt(rows, number + column * ranges, deal.blocks * ranges))
+        families.append(_dealt(arrays, number + column * ranges, deal.blocks * ranges))
         first += axis.parts
     # a block is of one family, and has no rows of another
     return [max(shares, key=lambda share: len(share[0])) for shares in zip(*families, strict=True)]
 
 
-def _dealt(rows: tuple[Array, ...], number: Array, count: int) -> list[tuple[Array, ...]]:
+def _dealt(arrays: tuple[Array, ...], number: Array, count: int) -> list[tuple[Array, ...]]:
     """Deal rows by the number of their share, below `count`; they keep their order."""
     if count == 1:
-        return [rows]
+        return [arrays]
     positions = number.astype(np.uint16 if count < 1 << 16 else np.int64).argsort(kind="stable")
     cuts = np.cumsum(np.bincount(number, minlength=count))[:-1]
-    return list(zip(*(np.split(array[positions], cuts) for array in rows), strict=True))
+    return list(zip(*(np.split(array[positions], cuts) for array in arrays), strict=True))
 
 
 def joined(shares: list[tuple[Array, ...]]) -> tuple[Array, ...]:
@@ -301,8 +301,8 @@ def keys_between(block: OrientedCSR, shift: int, sources: tuple[int, int]) -> Ar
     """Keys of a block's edges whose sources are in a range, in the order of its columns."""
     ids = block.row_ids(np.arange(block.rows))
     first, end = ids.searchsorted(sources)
-    rows = ids[first:end].repeat(np.diff(block.offsets[first : end + 1]))
-    return pack(rows, block.column_ids(block.columns[block.offsets[first] : block.offsets[end]]), shift)
+    row_ids = ids[first:end].repeat(np.diff(block.offsets[first : end + 1]))
+    return pack(row_ids, block.column_ids(block.columns[block.offsets[first] : block.offsets[end]]), shift)
 
 
 def places_among(block_keys: Array, keys: Array, name: str, block: OrientedCSR) -> Any:
@@ -367,9 +367,9 @@ def values_of_block(
     codes, values = joined(shares)
     keys, positions = ascending(codes >> 1, 1 << 2 * shift)
     values = values.astype(dtype, copy=False)[positions]
-    first_rows, block_keys = firsts(keys), keys_between(block, shift, sources)
-    places = places_among(block_keys, keys[first_rows], name, block)
-    first, end = first_rows[places], np.append(first_rows, len(keys))[1:][places]
+    first_positions, block_keys = firsts(keys), keys_between(block, shift, sources)
+    places = places_among(block_keys, keys[first_positions], name, block)
+    first, end = first_positions[places], np.append(first_positions, len(keys))[1:][places]
     rows = int((end - first).sum())
     facts = ValueFacts(rows)
     if repeats == "first" or not rows:

@@ -29,10 +29,11 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 from dasktc.pipeline.stages.shuffle import equal_ranges, quantiles
 
 __all__ = [
-    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_degrees", "add_each", "add_ends", "add_sources", "add_sums",
-    "degrees_by_id", "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse", "no_sums",
-    "order_by", "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts",
-    "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_degrees", "zero_sums",
+    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_both_degrees", "add_degrees", "add_each", "add_sources",
+    "add_sums", "degrees_by_id", "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse",
+    "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees",
+    "ranks_and_starts", "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_both_degrees",
+    "zero_degrees",
 ]  # fmt: skip
 
 Array = Any
@@ -129,12 +130,12 @@ def in_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
 def facts_of(outward: Array, totals: Totals, cuts: int, backend: Backend) -> Facts:
     """Statistics for the plan, from out-degrees by rank and the graph's totals; `cuts` ranges of rows, or 0."""
     vertices, edges, wedges, longest = totals
-    rows = outward[:vertices]
-    counts = backend.vertices.lengths(rows, 1 + max(SMALL_ROW, longest))
+    row_lengths = outward[:vertices]
+    counts = backend.vertices.lengths(row_lengths, 1 + max(SMALL_ROW, longest))
     places = []
     if cuts:
         targets = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
-        places = backend.array.cumsum(rows, dtype="int64").searchsorted(targets).tolist()
+        places = backend.array.cumsum(row_lengths, dtype="int64").searchsorted(targets).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
     return Facts(vertices, edges, wedges, lengths, places, backend.processors())
 
@@ -198,12 +199,12 @@ def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) ->
     return out_degree
 
 
-def zero_sums(size: int, backend: Backend) -> Array:
+def zero_both_degrees(size: int, backend: Backend) -> Array:
     """Degrees and out-degrees of vertices without edges, a row each."""
     return backend.array.zeros((2, size), dtype="int32")
 
 
-def add_ends(sums: Array, keys: Array, shift: int, backend: Backend) -> Array:
+def add_both_degrees(sums: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the degrees and the out-degrees that oriented edges contribute to the rows of `sums`, in place."""
     backend.edges.add_degrees(sums[0], keys, shift)
     backend.edges.add_sources(sums[1], keys, shift)
@@ -211,7 +212,7 @@ def add_ends(sums: Array, keys: Array, shift: int, backend: Backend) -> Array:
 
 
 def degrees_by_id(sums: Array, rank: Array) -> list[Array]:
-    """Degrees by id, and out-degrees by rank, from the sums of `add_ends`."""
+    """Degrees by id, and out-degrees by rank, from the sums of `add_both_degrees`."""
     return [sums[0].take(rank), sums[1].copy()]
 
 

@@ -12,7 +12,7 @@ one, or where none is known with another kernel's.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,7 @@ from dasktc.api.opener import as_source
 from dasktc.backends import lazy_backend
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
-from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case
+from dasktc.bench.gpu_cases import CASES, LARGE, PUBLISHED, QUICK, SMALL, Case, Small
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.measure import columns_of
@@ -294,9 +294,9 @@ def _check(case: Case, graph: Graph) -> str:
 # small graphs
 
 
-def _small_cases(folder: Path) -> list[Case]:
+def _small_cases(folder: Path, graphs: Mapping[str, Small] = SMALL) -> list[Case]:
     """The small graphs whose files exist."""
-    files = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
+    files = {name: (folder / file, triangles) for name, (file, triangles, _) in graphs.items()}
     return [
         Case(name, partial(as_source, str(path)), 0, triangles)
         for name, (path, triangles) in files.items()
@@ -304,7 +304,7 @@ def _small_cases(folder: Path) -> list[Case]:
     ]
 
 
-def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
+def _small(folder: Path | None, runs: int, edges: int, say: Say, graphs: Mapping[str, Small] = SMALL) -> Section:
     """Time counts of small graphs as users make them, with default options."""
     columns = {
         "graph": "",
@@ -316,7 +316,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
     }
     limits = {**dict.fromkeys(("triangles", "auto takes"), EXACT), "to the answer": DEVICE, "kernel": DEVICE}
     section = Section(f"from an array to the answer, ms, medians of {runs} after a warm-up", columns, limits=limits)
-    for name, (file, triangles, reach) in SMALL.items():
+    for name, (file, triangles, reach) in graphs.items():
         path = (folder or Path()) / file
         if folder is None or not path.is_file():
             section.notes.append(f"{name}: {file} is not in --graphs {folder or 'DIR'}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.io.source import Source
 
-__all__ = ["CASES", "LARGE", "PUBLISHED", "QUICK", "SMALL", "Case"]
+__all__ = ["CASES", "LARGE", "PUBLISHED", "QUICK", "SMALL", "Case", "Small"]
 
 PUBLISHED = (
     "measured once, on one H200, with GroupTC-BS of https://github.com/Jangbao/TC-Compare-V2, its input in CSR (Li et "
@@ -75,8 +75,9 @@ QUICK = (
     Case("uniform, 2,000 vertices", lambda: random_graph(2000, 10_000), 10_000, None),
     Case("3D torus 3^3", lambda: grid3d(3), 81, 27),
 )
-SMALL = {
+Small = tuple[str, int, int]
+"""File, triangles, and target milliseconds from a device array to the answer."""
+SMALL: dict[str, Small] = {
     "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 1),
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
 }
-"""File, triangles, and target milliseconds from a device array to the answer."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -68,6 +69,7 @@ def run(
     parts: int | None = None,
     kernel: str = "auto",
     runs: int = 3,
+    known: Mapping[int, int] = KNOWN,
     say: Say = quiet,
 ) -> Report:
     """Run the benchmark.
@@ -87,6 +89,8 @@ def run(
     kernel : str
     runs : int
         Number of measurements after a warm-up; medians are shown.
+    known : mapping of int to int
+        Triangles by scale, with which limited runs are compared; else with the run on the whole device.
     say : callable (str), optional
         Told what is being measured.
 
@@ -111,7 +115,7 @@ def run(
             say(f"scale {size}, --memory {budget}")
             options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
             limited = _measured(size, options, runs, host_memory, work_dir)
-            _compare(size, int(limited[0].result), KNOWN.get(size, int(whole[0].result)))
+            _compare(size, int(limited[0].result), known.get(size, int(whole[0].result)))
             section.rows.append(_row(str(budget), limited, whole))
         if size == scales[-1]:
             section.notes += NOTES

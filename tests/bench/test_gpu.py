@@ -21,15 +21,11 @@ from dasktc.executors.local import LocalExecutor
 pytestmark = pytest.mark.usefixtures("emulated")
 
 
-@pytest.fixture(autouse=True)
-def tiny(monkeypatch):
-    monkeypatch.setattr(gpu, "QUICK", gpu.QUICK[1:])
-
-
 def test_the_table(capsys):
-    assert main(["bench", "gpu", "--quick", "--json"]) == 0
+    tiny = [word for case in gpu.QUICK[1:] for word in ("--only", case.name)]
+    assert main(["bench", "gpu", "--quick", *tiny, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["command"] == "dasktc bench gpu --quick --kernel auto"
+    assert found["command"].startswith("dasktc bench gpu --quick --kernel auto --only")
     section, small, left = found["sections"]
     rows = {row["graph"]: row for row in section["rows"]}
     assert rows["3D torus 3^3"] | {"kernel": 0, "prepare": 0, "bytes": 0, "bytes, count": 0} == {
@@ -57,22 +53,21 @@ def test_every_graph_of_the_full_table_names_its_rows_and_answer():
         assert source.triangles in (None, case.triangles), case.name
 
 
-def test_small_graphs(tmp_path, monkeypatch):
+def test_small_graphs(tmp_path):
     edges = "".join(f"{u} {v}\n" for u, v in combinations(range(9), 2))
     with gzip.open(tmp_path / "facebook_combined.txt.gz", "wt") as file:
         file.write(edges)
-    monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 1)})
-    section = gpu._small(tmp_path, 1, 500, lambda text: None)
+    graphs = {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 1)}
+    section = gpu._small(tmp_path, 1, 500, lambda text: None, graphs)
     (name, triangles, taken, wall, kernel, reach), of_numpy = section.rows
     assert (taken, *of_numpy[::2][:2]) == ("bitmatrix", "500 random edges in NumPy", "bitmatrix")
     assert (name, triangles, reach) == ("ego-Facebook", 84, 1)
     assert wall > 0
     assert kernel > 0
-    assert [(case.name, case.triangles) for case in gpu._small_cases(tmp_path)] == [("ego-Facebook", 84)]
+    assert [(case.name, case.triangles) for case in gpu._small_cases(tmp_path, graphs)] == [("ego-Facebook", 84)]
     assert section.notes[0] == f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"
-    monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
     with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):
-        gpu._small(tmp_path, 1, 500, lambda text: None)
+        gpu._small(tmp_path, 1, 500, lambda text: None, {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
 
 
 def test_files(tmp_path, monkeypatch):
@@ -166,9 +161,8 @@ def test_out_of_core(capsys, monkeypatch):
         assert row["copied"].startswith("4 blocks")
         assert 0 <= row["hidden"] <= 1
         assert row["copying"] > 0
-    monkeypatch.setattr(ooc, "KNOWN", {8: 1})
     with pytest.raises(CountError, match="Kronecker 8 has 1 triangles, 10,618 were counted within --memory"):
-        ooc.run(8, ("17MB",), runs=1)
+        ooc.run(8, ("17MB",), runs=1, known={8: 1})
     with pytest.raises(InputError, match="--runs 0"):
         ooc.run(8, runs=0)
 

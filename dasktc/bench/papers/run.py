@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,6 +96,7 @@ def run(
     quick: bool = False,
     graphs: str | None = None,
     out: str | None = None,
+    studies: Mapping[str, Study] = FIGURES,
     say: Say = quiet,
 ) -> Report:
     """Run the papers' figures again.
@@ -103,7 +104,7 @@ def run(
     Parameters
     ----------
     figures : iterable of str
-        Names of FIGURES, or a paper's; none: all.
+        Names of `studies`, or a paper's; none: all.
     backend : {"auto", "cpu", "cuda"}
         `auto`: a GPU where there is a usable one.
     quick : bool
@@ -113,6 +114,7 @@ def run(
         cnr-2000.arcs.tsv.gz, of which those that are there take part; of a quick run only the first.
     out : str, optional
         Folder of the plots and the page; default: OUT.
+    studies : mapping of str to Study
     say : callable (str), optional
         Told what is being measured.
 
@@ -134,7 +136,7 @@ def run(
     -----
     A figure for which the device has no room is skipped, and the last table says so with figures.
     """
-    names = chosen(list(figures))
+    names = chosen(list(figures), studies)
     counting_backend = _backend(backend)
     folder = _folders(graphs, out)
     sizes = SIZES[counting_backend, quick]
@@ -145,7 +147,7 @@ def run(
     for name in names:
         say(name)
         try:
-            results.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
+            results.append(_named(said_in_one_line(studies[name].examine)(bench), name, bench))
             say(results[-1])
         except DeviceMemoryError as error:
             bench.forget()
@@ -155,7 +157,7 @@ def run(
     return Report(line, facts, [*results, _directions(results, skipped)])
 
 
-def chosen(figures: list[str]) -> list[str]:
+def chosen(figures: list[str], studies: Mapping[str, Study] = FIGURES) -> list[str]:
     """Resolve names to figures, each once, in their order.
 
     Raises
@@ -163,14 +165,14 @@ def chosen(figures: list[str]) -> list[str]:
     InputError
         Nothing has that name.
     """
-    papers = dict.fromkeys(name.split("-")[0] for name in FIGURES)
+    papers = dict.fromkeys(name.split("-")[0] for name in studies)
     for name in figures:
-        if name not in FIGURES and name not in papers:
+        if name not in studies and name not in papers:
             raise InputError(
-                f"figure {name!r} does not exist: choose of {', '.join(FIGURES)}, or all of {', '.join(papers)}"
+                f"figure {name!r} does not exist: choose of {', '.join(studies)}, or all of {', '.join(papers)}"
             )
     selection = set(figures) or set(papers)
-    return [name for name in FIGURES if name in selection or name.split("-")[0] in selection]
+    return [name for name in studies if name in selection or name.split("-")[0] in selection]
 
 
 def _folders(graphs: str | None, out: str | None) -> Path:

@@ -573,10 +573,10 @@ def test_a_figure_without_room_on_the_device_is_skipped_in_one_line(monkeypatch:
         raise MemoryError("std::bad_alloc: out_of_memory: CUDA error (failed to allocate 1234 bytes) at: pool.hpp:257")
 
     monkeypatch.setitem(SIZES, ("cuda", True), Sizes(5, 5, 50, 3, (4, 5), 1, (4, 5), (4, 5), ((2, 1),)))
-    monkeypatch.setattr(run, "FIGURES", {"a-large": Study(large, ()), "a-small": Study(small, ())})
     said: list[str] = []
     with emulated_cuda.backend():
-        report = run.run(backend="cuda", quick=True, out=str(tmp_path), say=said.append)
+        studies = {"a-large": Study(large, ()), "a-small": Study(small, ())}
+        report = run.run(backend="cuda", quick=True, out=str(tmp_path), studies=studies, say=said.append)
     assert [section.title for section in report.sections[:-1]] == ["small"]
     name, line, other, *tables = said
     assert (name, other, len(tables)) == ("a-large", "a-small", 1)

@@ -137,14 +137,9 @@ def run(
                 while time.monotonic() < ends:
                     case = _known(draw)
                     scene = draw.choice(SCENES)
-                    try:
-                        scene(case, client, backend, folder, draw)
-                        outcomes["exact"] += 1
-                    except CountError as error:
-                        raise CountError(f"{scene.__name__} of {case.name}, seed {seed}: {error}") from error
-                    except DasktcError as error:
-                        outcomes["refused"] += 1
-                        refusals[f"{type(error).__name__}: {' '.join(str(error).split()[:6])} ..."] += 1
+                    refusal = _refusal(scene, seed, case, client, backend, folder, draw)
+                    outcomes["refused" if refusal else "exact"] += 1
+                    refusals.update([refusal] if refusal else [])
                     now = time.monotonic() - began
                     sizes.append((now, _held(client, backend, trouble.spared)))
                     control_sizes.append((now, control.result()))
@@ -154,6 +149,7 @@ def run(
                         say(f"{(last_report - began) / 60:.0f} minutes: {dict(outcomes)}, {dict(trouble.made)}")
         gc.collect()
         files = sorted(str(path) for path in folder.rglob("*") if not path.is_dir())
+    # Memory that the control needed as well is not the counts'.
     growth = {
         who: _growth(sizes, control_sizes if who in CONTROLLED else [], who)
         for who in (*CONTROLLED, *(["device"] if backend == "cuda" else []))
@@ -181,6 +177,17 @@ def run(
     facts.notes += notes
     report.sections.append(facts)
     return report
+
+
+def _refusal(scene: Callable[..., None], seed: int, case: Known, *context: Any) -> str | None:
+    """Play a scene, whose count must be exact or refused; return the beginning of the refusal, None where exact."""
+    try:
+        scene(case, *context)
+    except CountError as error:
+        raise CountError(f"{scene.__name__} of {case.name}, seed {seed}: {error}") from error
+    except DasktcError as error:
+        return f"{type(error).__name__}: {' '.join(str(error).split()[:6])} ..."
+    return None
 
 
 def _judge(files: list[str], growth: dict[str, float | None], seconds: float) -> None:

@@ -135,6 +135,7 @@ def frame_kind(graph: CountingContext, frame: str | None, rows: str = "vertices"
             "frame='cudf' is asked for, but the graph was counted with backend cpu: its results are on the host; "
             "prepare it with backend='cuda', or take frame='pandas'"
         )
+    # Only a Dask DataFrame leaves open which library its partitions are of.
     if frame != "dask":
         is_cudf = frame == "cudf"
     else:

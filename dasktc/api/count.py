@@ -294,6 +294,7 @@ def prepare(
     with opened("prepare", source, place, options, reading, run, progress, attributes, repeats) as call:
         cluster = distribution_of(call)
 
+        # Where the device runs out of memory this is called again, out of core.
         def prepared(call: Call) -> CountingContext:
             return await_results(with_columns(_prepare(call, cluster=cluster), call, repeats, vertices))
 
@@ -376,6 +377,7 @@ def estimate(
     """
     options = Options.by(method, backend, memory)
     error, confidence, seed = check_options(error, confidence, options.seed)
+    # With a share, edges are sampled as they are read; without one, wedges of the prepared graph.
     if share is not None:
         colours = colours_of_share(share, seed)
         check_keywords(run=run, progress=progress, force=force)

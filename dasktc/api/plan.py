@@ -164,6 +164,7 @@ def plan(
         raise InputError(
             f"{option('wedges', wedges)} is for a graph of a given size: a source's are counted; leave it out"
         )
+    # From sizes alone the plan takes all blocks to be of equal size.
     if vertices is not None and edges is not None:
         size_plan, notes = plan_of_size(vertices, edges, options, worker_count, gpus), [EVEN]
         if wedges is not None:  # three vertices have one at most, since edges go from lower to higher ranks
@@ -172,6 +173,7 @@ def plan(
         if vertices > MAX_VERTICES:
             notes.append(f"{REFUSED}: these blocks could hold them, but the edge keys of earlier stages cannot")
         return _predict(size_plan, options, rates, gpus, worker_count is None, notes=notes, wedges=wedges)
+    # A source is prepared up to its plan, whose blocks then have their real sizes.
     place = Place.of(client, threads)
     reading = read_options(format, columns, ids, skip, memory, threads_here(place, backend))
     backend_name = None if gpus is None else "cuda"
@@ -263,6 +265,7 @@ def plan_of_size(
     def cut(options: Options) -> bool:
         return is_cut(options, vertices, edges, limits, call_memory, backend)
 
+    # Blocks of equal size stand for those of the graph, and no row lengths are known by which a kernel is chosen.
     size_plan, _, _ = plan_count(
         options,
         vertices,

@@ -160,6 +160,7 @@ class ArrayFacts:
             facts[0] += wrong
             if wrong:
                 continue
+            # Further facts are those of rows with entries.
             rows = self.xp.flatnonzero(begins < ends)
             begins, ends, lengths = begins.take(rows), ends.take(rows), (ends - begins).take(rows)
             later = begins[begins > 0]

@@ -43,12 +43,14 @@ def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, a
     stages: Axes
     tasks: Axes
     stages, tasks = axes
+    # Left: the seconds of each stage.
     wall = {name: value for name, value in seconds.items() if name != "total"}
     bars = stages.barh(list(wall), list(wall.values()))
     stages.bar_label(bars, fmt="%.3g", padding=3)
     stages.invert_yaxis()
     stages.margins(x=0.2)
     stages.set(title=f"Stages: {seconds['total']:.3g} s in all", xlabel="wall seconds")
+    # Right: tasks in the lanes of their worker or, where they are many, how busy the worker was at each time.
     rows = np.concatenate([[0], times.lanes.cumsum()])
     if not len(times.began):
         tasks.text(0.5, 0.5, "all tasks were in the checkpoint", ha="center", va="center", transform=tasks.transAxes)

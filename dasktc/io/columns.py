@@ -423,6 +423,7 @@ def values_of(values: Any, source: str, first: int = 0) -> Any:
             if len(kinds) > 1:
                 raise InputError(f"{source} has values of the types {names}: a column is of one type; convert it")
             column = column.infer_objects()
+    # Values are now floats, integers and booleans, or text.
     if column.dtype.kind == "f":
         return weights_of(column, source, first, NUMBER)
     if column.dtype.kind in "biu":

@@ -475,6 +475,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
     if not choice.is_file:
         return
     letters = {row[0] for row in table}
+    # One word begins every line, as the letter of DIMACS files does.
     if len(letters) == 1 and widths[0] > 2 and not is_integer(table[0][0]):
         if len(table) > 1 and all(is_integer(row[1]) and is_integer(row[2]) for row in table):
             raise _refused(
@@ -482,6 +483,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
                 f"begins every line with {table[0][0][:20]!r} before two integers, as {_shown(table[0])}",
                 f"use {choice.option(1, 2)} if these are the ids",
             )
+    # Several letters begin lines: records of several types.
     if 1 < len(letters) < min(6, len(table)) and all(re.fullmatch("[A-Za-z]", letter) for letter in letters):
         fields = {field for row in table for field in row[1:3]}
         shapes = {letter: frozenset(len(row) for row in table if row[0] == letter) for letter in letters}
@@ -497,6 +499,7 @@ def _judge_lines(choice: Choice, table: list[Row]) -> None:
                 f"awk -F'[,;|[:blank:]]+' '$1 == \"{edges}\" {{print $2, $3}}' for one, or "
                 f"use {_FIRST_TWO} if the letters are ids",
             )
+    # Lines differ in their number of words: names contain blanks.
     if choice.blanks and len(widths) > 1:
         words = [row for row in table if not any(map(is_integer, row[:2]))]
         misfits = [row for row in words if not all(map(_NUMBER.fullmatch, row[2:]))]
@@ -605,6 +608,7 @@ def _judge_numbering(choice: Choice, samples: Sequence[Sample], columns: list[_C
             if numbers[0] not in (0, 1) if is_begin else numbers[0] <= last:
                 return
             last = numbers[-1]
+    # The first column numbers the rows: refused, unless the third has values or the first two make a path.
     first, second, third = columns[:3]
     if second.kind != third.kind or third.kind == "other":
         return

@@ -290,6 +290,7 @@ def detect(url: str, head: bytes) -> str:
             return name
         if format.by_content and _module(name).looks_like(head):
             return name
+    # The first bytes are of no format: the extension decides, unless they are of one that is not read.
     stem, extension = os.path.splitext(url.lower())
     while extension in _COMPRESSION:
         stem, extension = os.path.splitext(stem)

@@ -150,6 +150,7 @@ def choose(
             return pair
         if len(names) > 1 and kinds[0] == kinds[1] is not None:
             return 0, 1
+    # Nothing says which columns hold ids: the error proposes two of one kind.
     names_by_kind = (
         [name for name, id_kind in zip(names, kinds, strict=True) if id_kind == kind] for kind in ("int", "text")
     )

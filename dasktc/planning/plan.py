@@ -389,6 +389,7 @@ def _plan(
         shares = np.minimum(shares, 1)
     triple_count = int(shares.sum())
     splits = _splits(scheme, triples, triple_count, edges, sizes, limits)
+    # The largest task decides whether the plan fits, and its blocks explain it.
     nbytes = bytes_of_triples(scheme, parts, splits, sizes, scratch, triples, shares, None if exact else limits.memory)
     largest, tables = int(nbytes.max()), sizes.edges.ravel()[triples[:, 1]]
     blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[nbytes.argmax()].tolist()))

@@ -322,6 +322,7 @@ def _most_similar(
             f"about {wedges / WEDGES_A_SECOND[backend] / 3600:.3g} hours of one {unit}, for a vertex has up to "
             f"{plural(highest, 'neighbour')}; give a larger bound, or pairs to compare"
         )
+    # Results take memory, on a GPU also the wedges that are listed at a time.
     listed = 0
     largest = 28 * min(top * graph.vertices, wedges) + 20 * graph.vertices
     if backend in ON_DEVICE:
@@ -330,6 +331,7 @@ def _most_similar(
         largest += WEDGE_BYTES * listed
     fact = f"{option('top', top)} of {plural(graph.vertices, 'vertex')} takes {format_size(largest)}"
     refuse_beyond(plan.memory, largest, fact, f"take fewer, or raise {advice('memory')}")
+    # Each part of the vertices walks its wedges over the lists of all.
     lists, ids = adjacency(graph, None, 2 * graph.edges), id_shards(graph)
     splits = max(1, min(graph.vertices, PIECES * len(executor.worker_threads)))
     calls = [(lists, measure, split, splits, top, backend, listed) for split in range(splits)]

@@ -87,6 +87,7 @@ def _grouped(value: Any) -> Any:
             f"a survey's frame has an index of the types {names}: rows are added in the order of their index; give it "
             "labels of one type"
         ) from None
+    # Rows of one label are added up, unless the sum may exceed 64 bits.
     if not frame.index.is_unique:
         bound = max(
             (int(np.abs(array).max(initial=0)) for array in columns.values() if array.dtype.kind == "i"), default=0

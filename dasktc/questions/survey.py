@@ -315,6 +315,7 @@ def over_tasks(
     sides = [by_side(graph, question, column.values) for column in vertices]
     folder, asked = options.checkpoint, (question, visitor, vertices, edges)
     folder_context = nullcontext() if folder is None else opened(folder, _asked(graph, *asked), work)
+    # Results in the checkpoint come first, and their tasks are not run again.
     with folder_context as checkpoint:
         if checkpoint is not None:
             records.extend(checkpoint.records.values())

@@ -115,6 +115,7 @@ def temporal_triangles(
     times = {"time": column}
     sums = counts_by_edges(graph, "temporal triangles", visitor, nbytes, function, times, kinds, options)
     *counts, within = sums.tolist()
+    # Row and column of the histogram are the bit lengths of the opening and of the closing time.
     least = [0, *(1 << exponent for exponent in range(BINS - 1))]
     rows = [(least[place // BINS], least[place % BINS], count) for place, count in enumerate(counts) if count]
     opening, closing, triangles = zip(*rows, strict=True) if rows else ((), (), ())

@@ -271,6 +271,7 @@ def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: R
         parts += [f"<div class='wide'>{timeline_chart(times, shown)}</div>", _of_all(len(shown), len(times.workers))]
     import pandas as pd
 
+    # The table has a row for each worker that ran a task or still runs.
     after, before = (run.after, run.before) if run else ({}, {})
     totals = tasks.groupby("worker").agg(
         tasks=("seconds", "size"), seconds=("seconds", "sum"), triangles=("triangles", "sum"), probes=("probes", "sum")

@@ -117,6 +117,7 @@ class Outputs:
         if answers:
             progress("write", len(answers), len(answers))
             result = result._timed(total + written - began, write=written - began)
+        # The report comes last, because it states the seconds of writing.
         if self.report is not None:
             progress("report", 0, 1)
             graph.counted.agree(result.triangles)

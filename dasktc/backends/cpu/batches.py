@@ -62,6 +62,7 @@ def batch(
         while p < index[u + 1]:
             v = index_columns[U(p)]
             row, row_end = stream[U(v)], stream[U(v) + U(1)]
+            # A batch ends before an edge whose triangles may not fit; the cursor says where the next one begins.
             if count + row_end - row > room:
                 cursor[0], cursor[1] = u, p
                 return count, wedges

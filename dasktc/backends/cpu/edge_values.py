@@ -157,6 +157,7 @@ def _by_columns(
         if ends[v] == place:
             continue
         set_entries(bits, vector, stream_columns, of_stream, stream[v], stream[v + 1])
+        # The bits and values of v's row serve all edges of its group.
         at_v = 0.0
         while place < ends[v]:
             u, of_edge = np.int64(rows[U(place)]), of_index[U(edges[U(place)])]

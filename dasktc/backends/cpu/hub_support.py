@@ -422,6 +422,7 @@ def vertices_by_rows(
                 continue
             blocks: Any = (v >> BLOCK) + 1
             matches = 0
+            # Two bitmaps are intersected; else the shorter list is streamed against the other, or the edge deferred.
             if v < hubs and min(a, b) > SPARSE * blocks:
                 matches = _add(bits, U(0), bitmaps, bitmap_start(v), blocks, planes)
                 additions, width = additions + 1, max(width, blocks)

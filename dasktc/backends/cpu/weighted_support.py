@@ -55,6 +55,7 @@ def _supports(
         mark(marks, 1, table_columns, first, last)
         for p in range(U(index[u]), U(index[u + 1])):
             v = index_columns[p]
+            # Note the common entries without a branch, then add the weights of the vertices opposite to each edge.
             common = U(0)
             for q in range(U(stream[U(v)]), U(stream[U(v) + U(1)])):
                 places[common] = q
@@ -112,6 +113,7 @@ def _most_similar(
     weighted = len(rests) > 0
     for u in range(begin, end):
         reach = U(0)
+        # Sum the weights of w over all wedges u, w, v by their end v; `rests` has what each addition rounded off.
         for p in range(U(offsets[u]), U(offsets[u + 1])):
             w = U(columns[p])
             for q in range(U(offsets[w]), U(offsets[w + U(1)])):
@@ -126,6 +128,7 @@ def _most_similar(
         sums[u] = 0.0
         if weighted:
             rests[u] = 0.0
+        # Insert the ends that were reached into the list of the most similar ones, in order.
         base, limit, size = starts[u - begin], starts[u - begin + 1] - starts[u - begin], 0
         degree = np.float64(offsets[u + 1] - offsets[u])
         for k in range(reach):

@@ -102,6 +102,7 @@ def look(client: Any, token: str, metric: str) -> tuple[dict[str, Steps], dict[s
 
     def progress(dask_scheduler: Any) -> Any:
         final_states = ("memory", "released", "forgotten")
+        # Finished and all tasks of each stage, and steps of the tasks that run.
         groups = {
             group.prefix.name: (sum(group.states.get(state, 0) for state in final_states), sum(group.states.values()))
             for name, group in dask_scheduler.task_groups.items()

@@ -307,6 +307,7 @@ class RunPage:
             self._monitor.look(run)
         blocks = run.blocks
         workers = self._scheduler.identity(n_workers=-1)["workers"]
+        # Workers with the most blocks come first.
         addresses = sorted(workers, key=lambda address: -blocks.get(address, 0))[:SHOWN]
         metrics = [workers[address]["metrics"] for address in addresses]
         names = [
@@ -373,6 +374,7 @@ def _head(run: RunState, now: float) -> str:
     else:
         stage = next((name for name, event in run.stages.items() if event["event"] != "ended"), "starts")
         state = words_of(stage).name
+    # Cards: one for each number that is known.
     triangles = (run.ended or {}).get("triangles", count.get("triangles"))
     share = count.get("share")
     busy_seconds = [float(counts[3]) for counts in count.get("workers", {}).values()]
@@ -390,6 +392,7 @@ def _head(run: RunState, now: float) -> str:
         cards.append((f"{max(busy_seconds) / min(busy_seconds):.2f}", _help("busiest / least busy worker", BALANCE)))
     if run.sent:
         cards.append((format_size(run.sent), _help("sent by workers", SENT)))
+    # Above the cards stand the error and the plan.
     reason = (run.ended or {}).get("error", "its client has gone" if run.gone is not None else "")
     error = f"<p class=bad>{html_text(str(reason))}</p>" if reason else ""
     summary = ""

@@ -60,6 +60,7 @@ def keep_copies(client: Any, groups: list[str], seconds: float, keys: list[Any])
             def keeps(self, key: Any) -> bool:
                 return isinstance(key, tuple) and key[0] in self.ends
 
+        # Wrap the policy once; a later call finds the wrapper, and sets further ends.
         manager = dask_scheduler.extensions.get("amm")
         policies = set() if manager is None else manager.policies
         for policy in [policy for policy in policies if isinstance(policy, ReduceReplicas)]:

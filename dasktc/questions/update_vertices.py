@@ -179,7 +179,7 @@ class Vertices:
         sizes, nbytes = zip(*executor.gather(executor.map(STAGE, _size, list(parts))), strict=True)
         budget = choose(self.graph.executor, self.graph.options).vertex_budget(self.ids)
         if self.ids == "text":
-            budget = budget.of(size, sum(nbytes))
+            budget = budget.for_texts(size, sum(nbytes))
         budget.check(size, plan.partition)
         names, count = Sharded(tuple(accumulate(sizes, initial=0)), parts), budget.shards(size)
         return names, max(plan.shards, count), plan.numbering if count <= plan.shards else budget.why(size)

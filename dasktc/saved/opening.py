@@ -182,7 +182,7 @@ def open_plan(
     )
     budget = choose_plane(executor, options).vertex_budget(saved.ids)
     if saved.ids == "text":
-        budget = budget.of(vertices, sum(array.nbytes for array in arrays_of(manifest.ids)))
+        budget = budget.for_texts(vertices, sum(array.nbytes for array in arrays_of(manifest.ids)))
     budget.check(vertices, plan.partition)
     shards = budget.shards(vertices)
     plan = replace(plan, vertices=vertices, proxies=partition.proxies, shards=shards, numbering=budget.why(vertices))

@@ -1,7 +1,7 @@
-"""Memory budget of vertex vectors: decides whether they are whole or sharded while vertices are numbered and ranked.
+"""The memory that vectors of all vertices may take in a call, and so whether they are whole or cut into shards.
 
-The one rule: vectors are whole where `need(V)` bytes are within the memory of one call; else there are as many shards
-as keep a call on one shard within it.
+Vectors of V vertices take `need(V)` bytes while vertices are numbered and ranked. They are whole if these fit the
+memory of one call. Else they are cut into the fewest shards with which a call on one shard fits.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from dasktc.wording import advice, option, plural
 __all__ = ["VertexBudget"]
 
 SHARD_BYTES = {"int": 80, "text": 450}
-"""Bytes a vertex where vectors are sharded, with a margin because shards differ in size by some tenths."""
-IN_MEMORY = 3
-"""Factor without a memory budget: results of eight partitions, not of two, are merged at a time."""
+"""Bytes of a shard per vertex, by kind of ids; with a margin, because shards differ in size by some tenths."""
+MERGE_FACTOR = 3
+"""Factor on the bytes of ids and ranks without a memory budget: ids of eight partitions, not two, merge at a time."""
 LEAST_MEMORY = 1 << 24
-"""Least bytes granted to preparation on workers, where no budget is enforced."""
+"""Bytes that a call on a worker may take at least where no budget is enforced."""
 USUAL_TEXT = 18
-"""Bytes of a text id, its offset included, that the figures above assume."""
+"""Bytes of a text id and its offset for which `SHARD_BYTES` and `Tuning.id_bytes` hold."""
 ROUNDED = 1.02
-"""Factor on a suggested --memory, larger than what `format_size` may round off."""
+"""Factor on the --memory that an error suggests: it suffices although `format_size` rounds it."""
 MOST_SHARDS = 512
-"""Bound on the number of shards, because every shard exchanges a task input with every partition."""
+"""Most shards: every partition sends an array to every shard."""
 
 
 class VertexBudget(NamedTuple):
-    """The memory that vertex vectors may take in one call."""
+    """The memory that vectors of all vertices may take in one call."""
 
     call_memory: int | None
     """Bytes that one call may take; None: unbounded."""
     ids: Ids = "int"
     order: str = "degree"
     """Name of the vertex order."""
-    times: int = 1
-    """Factor on the bytes of ids and ranks: `IN_MEMORY` without a memory budget."""
+    factor: int = 1
+    """Multiplies the bytes of ids and ranks: `MERGE_FACTOR` without a memory budget."""
     on_device: bool = False
     memory_ratio: float = 1.4
-    """Bytes of `--memory` per byte that one call may take, at most."""
+    """Ratio of `--memory` to `call_memory`, or an upper bound of it."""
     width: float = 1.0
-    """Length of the text ids relative to `USUAL_TEXT`; at least 1."""
+    """Mean bytes of the text ids relative to `USUAL_TEXT`; at least 1."""
     at_a_time: int = 1
-    """Calls that share `call_memory`: one call on whole vectors has all of it, calls on shards a share each."""
+    """Number of calls on shards that run at the same time and share `call_memory`; one on whole vectors runs alone."""
     tuning: Tuning = TUNING
 
-    def of(self, vertices: int, nbytes: int) -> VertexBudget:
-        """The same budget for text ids that take `nbytes` in all."""
+    def for_texts(self, vertices: int, nbytes: int) -> VertexBudget:
+        """The same budget for text ids of `nbytes` in all."""
         return self._replace(width=max(1.0, nbytes / max(1, USUAL_TEXT * vertices)))
 
     def need(self, vertices: int) -> int:
         """Bytes that numbering and ranking take with whole vectors."""
         id_bytes, rank_bytes = self.width * self.tuning.id_bytes[self.ids], ORDERS[self.order].rank_bytes
-        return self.times * vertices * int(max(id_bytes, rank_bytes))
+        return self.factor * vertices * int(max(id_bytes, rank_bytes))
 
-    def _asked(self, nbytes: float) -> str:
-        """The memory that leaves `nbytes` to one call, for an error's advice."""
+    def _advice(self, nbytes: float) -> str:
+        """The option that lets one call take `nbytes`."""
         return advice(memory=format_size(ROUNDED * self.memory_ratio * nbytes))
 
     def fits(self, vertices: int) -> bool:
@@ -68,16 +68,17 @@ class VertexBudget(NamedTuple):
 
     def shards(self, vertices: int) -> int:
         """The number of shards of a vertex vector."""
-        return min(MOST_SHARDS, self._wanted(vertices))
+        return min(MOST_SHARDS, self._fitting_shards(vertices))
 
-    def _wanted(self, vertices: int) -> int:
+    def _fitting_shards(self, vertices: int) -> int:
+        """The fewest shards that fit, even if they are too many."""
         if self.call_memory is None or self.fits(vertices):
             return self.tuning.least_shards
         return max(self.tuning.least_shards, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.call_memory))
 
     @property
     def _vertex_bytes(self) -> int:
-        return int(self.times * SHARD_BYTES[self.ids] * self.width)
+        return int(self.factor * SHARD_BYTES[self.ids] * self.width)
 
     def check(self, vertices: int, partition: str) -> None:
         """Refuse vertex vectors whose shards do not fit, and schemes that need whole vectors where only shards fit.
@@ -86,16 +87,16 @@ class VertexBudget(NamedTuple):
         ------
         InputError
         """
-        if self._wanted(vertices) > MOST_SHARDS:
+        if self._fitting_shards(vertices) > MOST_SHARDS:
             raise InputError(
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
-                f"{self._asked(self._vertex_bytes * vertices / MOST_SHARDS)}"
+                f"{self._advice(self._vertex_bytes * vertices / MOST_SHARDS)}"
             )
         vectors = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
         if vectors and self.shards(vertices) > 1:
             raise InputError(
                 f"{self._fact(vertices)}: {option('partition', partition)} keeps {vectors}; let "
-                f"{advice(partition='auto')} choose, or give {self._asked(self.need(vertices))}"
+                f"{advice(partition='auto')} choose, or give {self._advice(self.need(vertices))}"
             )
 
     def why(self, vertices: int) -> str:

@@ -90,7 +90,7 @@ def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Nu
     if not (budget.on_device and budget.call_memory is None):
         sizes = executor.gather(executor.map(STAGE, text_size, list(ids), backend))
         total, nbytes = (sum(values) for values in zip(*sizes, strict=True))
-        budget = budget.of(total, nbytes)
+        budget = budget.for_texts(total, nbytes)
         if budget.shards(total) > 1:
             inputs = zipped(list(frames.frames), ids)
             return _split(executor, executor.map(STAGE, places_of_texts, inputs, backend), "text", budget)

@@ -44,7 +44,7 @@ from dasktc.pipeline.planes.base import (
 )
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
-from dasktc.pipeline.planes.vertex_budget import IN_MEMORY, LEAST_MEMORY, VertexBudget
+from dasktc.pipeline.planes.vertex_budget import LEAST_MEMORY, MERGE_FACTOR, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys
 from dasktc.pipeline.stages.canonical import (
     DENSE,
@@ -183,7 +183,7 @@ class WorkersPlane(Plane):
         if self.backend.on_device:
             return VertexBudget(None, ids, order, on_device=True, tuning=self.tuning)
         share = max(LEAST_MEMORY, memory_of(self.executor, None))
-        return VertexBudget(share, ids, order, IN_MEMORY, tuning=self.tuning)
+        return VertexBudget(share, ids, order, MERGE_FACTOR, tuning=self.tuning)
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Send keys by range, oriented ones where they can be cut to ranges of rows before they are sent."""

@@ -424,8 +424,8 @@ def test_vertices_are_in_one_piece_while_they_fit():
     assert VertexBudget(80_000, order="collective").shards(1_000) == 1
     assert VertexBudget(79_999, order="collective").shards(1_000) == 2
     assert VertexBudget(199_999, ids="text").shards(1_000) == 3
-    assert VertexBudget(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
-    assert VertexBudget(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide
+    assert VertexBudget(200_000, ids="text").for_texts(1_000, 17_000).shards(1_000) == 1
+    assert VertexBudget(200_000, ids="text").for_texts(1_000, 180_000).shards(1_000) == 23  # ten times as wide
     assert VertexBudget(None).shards(2**31) == 1
     assert VertexBudget(42_000, on_device=True).shards(1_001) == 2
     assert "1,000 vertices take 42 kB" in VertexBudget(40_000).why(1_000)

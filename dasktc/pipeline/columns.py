@@ -1,8 +1,8 @@
-"""What rows say of edges: read in a pass of its own over the source, and placed beside the blocks where these are.
+"""Values of edges in the rows of a source: read in a pass of its own, and kept beside the blocks, on their workers.
 
 Columns of surveys, weights and directions are read with the ids in one more pass, by the same parts. A part deals its
-rows to the blocks that may hold their edges, as shares that travel from worker to worker, and each block takes what
-concerns its own edges (`pipeline.stages.columns`). No vector of all edges is in one place unless one block has them.
+rows to the blocks that may hold their edges, as shares that travel from worker to worker, and each block keeps the
+values of its own edges (`pipeline.stages.columns`). No vector of all edges is in one place unless one block has them.
 Within `--memory` parts are read in chunks, and the rows of a block come in ranges of their edges' sources.
 """
 

@@ -2,8 +2,8 @@
 
 A stage is arithmetic (`pipeline.stages`): arrays in, arrays out. A plane calls its functions through an executor, and
 knows where their results are: in this process, on workers, or within a budget. `prepare` calls the verbs in the order
-in which they stand here. What one verb returns is given to the next one. A plane may return more than the protocol
-says, and take it up again: its subclasses of `Canonical` and `Oriented` are its own business.
+in which they stand here. What one verb returns is given to the next one. A plane may return subclasses of `Canonical`
+and `Oriented` with more than the protocol says, which its own later verbs read.
 """
 
 from __future__ import annotations

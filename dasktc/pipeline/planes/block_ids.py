@@ -1,8 +1,8 @@
-"""Ids of the blocks for rows by the caller's ids, and the caller's ids of some vertices.
+"""Translates rows from the caller's ids to ids of the blocks, and vertices to the caller's ids.
 
-Rows that are read once more, with what they say of edges, have the caller's ids. A map of all vertices has their dense
-ids, and another vector the blocks' ids. Where these are in shards, the distinct ids of a frame are cut at the first ids
-of the shards, each of which returns the blocks' ids of its own.
+Rows that are read once more, for values of their edges, have the caller's ids. A map of all vertices has the dense ids
+of these, and a vector the ids in the blocks. If both are in shards, the distinct ids of a frame are cut at the first
+ids of the shards, and each shard returns the ids in the blocks of its own.
 """
 
 from __future__ import annotations

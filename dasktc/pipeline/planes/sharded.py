@@ -1,4 +1,4 @@
-"""The plane for vertex vectors that exceed one process: they are in shards, and partitions see the entries they need.
+"""The plane for vertex vectors that exceed one process: these are in shards, from which partitions fetch entries.
 
 The plane of each mode reads, exchanges keys and builds blocks as before. Each partition of edges is treated as a small
 graph: its own vertices, ascending, and its edges over their positions. The functions of the stages run on it

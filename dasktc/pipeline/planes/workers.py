@@ -2,9 +2,9 @@
 
 What happens to an edge: the parts of a source are grouped to one partition for each worker thread, and the partition
 has a home. Keys are sent by range: one task for each piece that leaves its worker, and none for those that stay. On the
-CPU, and where ranges are many, a task more cuts each partition into all of them; else each task picks its keys itself.
-Where pieces are smaller than what travels in the time of these tasks, each range takes whole partitions instead, and
-picks its own keys out of them. Every worker ranks the vertices for itself where that is sooner than to wait for ranks.
+CPU, and where ranges are many, one more task cuts each partition into all ranges; else each of these tasks picks the
+keys of its range itself. If sending whole partitions takes less time than such tasks, each range gets these, and picks
+its own keys. Each worker ranks the vertices for itself if that takes less time than to receive the ranks.
 
 On the CPU a graph that may become one block in `degree` order is sent once where pieces travel: vertices are ranked by
 the rows that name them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc.answers import edge_support as supporting
 from dasktc.answers import triangle_list as lists
-from dasktc.backends.cpu import hub_tables, sizes
+from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cpu.splits import halves, rows_of
 from dasktc.backends.cuda import launch
 from dasktc.counting import tasks as counting
@@ -167,7 +167,6 @@ class Faulty:
 
 def test_numpy_without_memory(monkeypatch, caplog):
     """The lists of the CPU's hub kernel are shorter for half of the rows."""
-    monkeypatch.setattr(sizes, "FEW", 1 << 20)
     graph, roomy = dasktc.prepare(kronecker(17, 8), backend="cpu", method=Method(kernel="hub", splits=1)), Faulty(10**9)
     hub_tables.forget()
     monkeypatch.setattr(hub_tables, "np", roomy)

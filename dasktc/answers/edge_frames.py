@@ -186,6 +186,7 @@ def partitions(
     groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // most)))
     reducer = partial(_summed, is_real=True) if measure is not None and measure.real else _summed
     parts = executor.map("edges", _joined if graph.plan.scheme.once else reducer, groups)
+    # Edges and numbers are complete before frames are made of them.
     facts = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in facts]
     fact = f"{name or 'rows'} and edges differ in number"
@@ -193,6 +194,7 @@ def partitions(
     refuse_unless(total is None or sum(number for _, number in facts) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
+    # Each partition gets the caller's ids and the measure's entries of its vertices.
     function, vector = (None, None) if measure is None else (measure.function, measure.vector)
     vectors = [] if vector is None else [vector]
     if graph.plan.shards > 1:

@@ -98,6 +98,7 @@ def count_small(
     times.append(time.perf_counter())
     if ends is None:
         return None, source
+    # If their matrix does not fit, the ends that were read are the source of the usual stages.
     memory = memory_of(executor)
     keys = bit_matrix.keys(*ends) if KEYS_BYTES * rows <= memory else None
     if keys is None or keys.nbytes > memory:

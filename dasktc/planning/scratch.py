@@ -63,6 +63,7 @@ def plan_count(
     """
     backend = planned_for or options.chosen_backend
     scratch = scratch_of(options, edges, memory_per_call, backend, limits.value_bytes, rows)
+    # A kernel that `auto` takes may give way to the lean one, if that fits where it does not.
     lean_name, lean_scratch = lean_kernel(backend), None
     if automatic and lean_name is not None:
         graph = GraphBounds(max(edges, rows), ORDERS[options.chosen_reorder].ordered)

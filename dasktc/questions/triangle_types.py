@@ -100,6 +100,7 @@ class LabelCounts:
             index, of_table, stream = (parts[id(block)] for block in triple)
             return backend.count(replace(task, index=index, table=of_table, stream=stream), self.kernel).triangles
 
+        # Of the triangles in each subgraph those of fewer labels are subtracted.
         for a in range(self.labels):
             counts[a, a, a] = triangles([a], a)
         for a, b in permutations(range(self.labels), 2):

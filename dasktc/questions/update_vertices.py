@@ -152,6 +152,7 @@ class Vertices:
             executor.submit(STAGE, _new_names, part, first, number == last, edit)
             for number, (part, first) in enumerate(zip(self.names.parts, self.names.starts[:-1], strict=True))
         ]
+        # Whole vectors stay whole; shards are balanced anew.
         names: Any
         if plan.shards == 1:
             names, numbering = executor.submit(STAGE, map_of, parts, self.ids, CPU), plan.numbering

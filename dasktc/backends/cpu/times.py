@@ -72,6 +72,7 @@ def by_times(
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         if length(index, u) == 0 or length(table, u) == 0:
             continue
+        # Row u's bits and times serve all of its edges; each entry that it shares with a stream row is a triangle.
         set_entries(bits, row_times, table_columns, of_table, table[u], table[u + 1])
         for p in range(U(index[u]), U(index[u + 1])):
             v, time = U(index_columns[p]), of_index[p]

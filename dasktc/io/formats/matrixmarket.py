@@ -121,6 +121,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         raise InputError(f"{url} holds entries of field {field}: weights are real numbers; leave weight out")
     if options.directed and symmetry != "general":
         raise InputError(f"{url} is a {symmetry} matrix: its edges have no direction; leave directed out")
+    # The header is sound; entries are checked as they are read, or as a large file is cut.
     part = _Entries(url, range(1, rows + 1), count, len(header.head), field=field, weighted=options.weight is not None)
     if streams.is_archive(url) or streams.size(url) <= options.blocksize:
         return [part], "int"

@@ -331,6 +331,7 @@ def _convert(values: Array, ids: str, has_quotes: bool, places: Array) -> Array:
         return converted(values)
     except pyarrow.ArrowInvalid:
         row = bisect_left(range(len(values)), True, key=fails)
+    # The first id that cannot be converted explains why.
     example = values[row].as_py()[:40].decode("utf-8", "replace")
     if ids == "text":
         reason = f"holds {example!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"

@@ -213,7 +213,6 @@ def arcs_of_block(
     places = places_among(keys_between(block, shift, sources), keys[first], "weights and directions", block)
     row_count = np.diff(np.append(positions[first], count))[places].sum()
     facts = ArcFacts(int(row_count), -np.inf if weights is None else float(weights.max(initial=-np.inf)))
-    # An edge whose directions both occur has two codes, one after the other.
     is_mutual = np.diff(np.append(first, len(keys)))[places] == 2
     first = first[places]
     arcs = list[Array]()

@@ -370,15 +370,15 @@ def values_of_block(
     first_positions, block_keys = firsts(keys), keys_between(block, shift, sources)
     places = places_among(block_keys, keys[first_positions], name, block)
     first, end = first_positions[places], np.append(first_positions, len(keys))[1:][places]
-    rows = int((end - first).sum())
-    facts = ValueFacts(rows)
-    if repeats == "first" or not rows:
+    row_count = int((end - first).sum())
+    facts = ValueFacts(row_count)
+    if repeats == "first" or not row_count:
         return values.take(first), facts
     if repeats is None:
         minima, maxima = (_reduced(function, values, first, end) for function in (np.minimum, np.maximum))
         for edge in np.flatnonzero(minima != maxima)[:1]:
             source, target = unpack(block_keys[edge], shift)
-            facts = ValueFacts(rows, (int(source), int(target)))
+            facts = ValueFacts(row_count, (int(source), int(target)))
         return minima, facts
     if repeats == "sum":
         _refuse_sums(values, end - first, name)

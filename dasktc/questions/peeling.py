@@ -29,7 +29,7 @@ from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 from dasktc.wording import advice, plural
 
-__all__ = ["PLACED", "Facts", "core_vector", "distinct_edges", "fits_one_worker", "truss", "trussness_in_blocks"]
+__all__ = ["PLACED", "TrussFacts", "core_vector", "distinct_edges", "fits_one_worker", "truss", "trussness_in_blocks"]
 
 Array = Any
 MOST = (1 << 31) - 1
@@ -40,7 +40,7 @@ SHIFT = 32
 ONE = Triple((0, 0), (0, 0), (0, 0))
 
 
-class Facts(NamedTuple):
+class TrussFacts(NamedTuple):
     """Sizes and totals of a truss decomposition, or of one truss."""
 
     vertices: int
@@ -67,7 +67,7 @@ class _How(NamedTuple):
     tuning: Tuning
 
 
-def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
+def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, TrussFacts]:
     """Peel the edges on one worker.
 
     Parameters
@@ -82,7 +82,7 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
         The edges of the graph, or of the k-truss, as one block.
     values : handle of array of int32, shape (edges,)
         Trussness, or the triangles of each edge within the truss.
-    facts : Facts
+    facts : TrussFacts
 
     Raises
     ------
@@ -193,7 +193,7 @@ def _truss(settings: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any
     block, values = _decomposed(settings, joined_block) if k is None else _k_truss(settings, joined_block, k)
     vertices = block.rows if block.members is not None else settings.vertices
     largest, total = (int(values.max()), int(values.sum(dtype="int64"))) if block.edges else (0, 0)
-    return [block, values, Facts(vertices, block.edges, largest, total)]
+    return [block, values, TrussFacts(vertices, block.edges, largest, total)]
 
 
 def _trussness_in_blocks(settings: _How, blocks: list[OrientedCSR]) -> list[Array]:

@@ -22,7 +22,7 @@ from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Block, Sizes
-from dasktc.questions.peeling import PLACED, Facts, core_vector, fits_one_worker, truss, trussness_in_blocks
+from dasktc.questions.peeling import PLACED, TrussFacts, core_vector, fits_one_worker, truss, trussness_in_blocks
 from dasktc.questions.truss_rounds import can_drop_edges, remainder_of_truss, trussness_of_blocks
 
 __all__ = ["core_number", "k_truss", "order_of_truss", "truss_frames", "trussness"]
@@ -61,7 +61,7 @@ def order_of_truss(k: Any) -> int:
     return min(whole_number("k", k, 0), 1 << 31)  # no edge is in so many triangles
 
 
-def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
+def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], TrussFacts]:
     """Compute the k-truss, or every edge's trussness, for files: handles of pandas frames, and their facts.
 
     The frames, at least one, are the partitions of `Graph.truss`, whose errors it raises.
@@ -71,7 +71,7 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     return frames, facts
 
 
-def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[Block, Any], Facts]:
+def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[Block, Any], TrussFacts]:
     """Return the graph, or its k-truss, and a number for each of its edges: by one worker, or first in rounds."""
     if fits_one_worker(graph) or not can_drop_edges(graph):
         return _as_one_block(graph, k)
@@ -79,13 +79,13 @@ def _decomposed(graph: CountingContext, k: int | None) -> tuple[CountingContext,
         predicate = partial(fits_one_worker, extra_bytes=PLACED)
         levels = trussness_of_blocks(graph, predicate, trussness_in_blocks)
         largest, total = _largest_and_total(graph, levels)
-        return graph, levels, Facts(graph.vertices, graph.edges, largest, total)
+        return graph, levels, TrussFacts(graph.vertices, graph.edges, largest, total)
     rest, supports, vertices, triangles = remainder_of_truss(graph, k, fits_one_worker)
     if supports is None:
         return _as_one_block(rest, k)
     largest, total = _largest_and_total(rest, supports)
     refuse_unless(total == 3 * triangles, "supports do not add up to 3 per triangle")
-    return rest, supports, Facts(vertices, rest.edges, largest, total)
+    return rest, supports, TrussFacts(vertices, rest.edges, largest, total)
 
 
 def _largest_and_total(graph: CountingContext, edge_values: dict[Block, Any]) -> tuple[int, int]:
@@ -98,7 +98,7 @@ def _extent(values: Array) -> tuple[int, int]:
     return (int(values.max()), int(values.sum(dtype="int64"))) if len(values) else (0, 0)
 
 
-def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
+def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[Block, Any], TrussFacts]:
     """Return the graph, or its k-truss, as one block, and a number for each of its edges."""
     block, values, facts = truss(graph, k)
     axis = Axis(facts.vertices, 1)

@@ -34,7 +34,7 @@ from dasktc.pipeline.stages import blocks, orient
 from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_in_range, keys_of, keys_of_samples
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.ids import map_of_degrees
-from dasktc.pipeline.stages.orient import Facts
+from dasktc.pipeline.stages.orient import DegreeFacts
 from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_rows
 from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
 from dasktc.pipeline.stages.shards import joined
@@ -435,10 +435,10 @@ class Plane(ABC):
             slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
         return replace(frames, frames=Handles(slices))
 
-    def facts(self, vectors: list[Any]) -> Facts:
+    def facts(self, vectors: list[Any]) -> DegreeFacts:
         """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
         executor, cuts = self.executor, orient.CUTS if self.backend.on_device else 0
-        facts: Facts
+        facts: DegreeFacts
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, self.backend)])
         return facts
 
@@ -446,7 +446,7 @@ class Plane(ABC):
         self,
         partitions: list[Any] | Handles,
         vectors: Any,
-        facts: Facts,
+        facts: DegreeFacts,
         numbering: Numbering,
         kind: Callable[..., Oriented] = Oriented,
         **more: Any,
@@ -475,7 +475,7 @@ def read_group(
     return [frame, counts]
 
 
-def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
+def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> DegreeFacts:
     """Statistics for the plan, from degrees and ranks by id and out-degrees by rank; tells when orientation ends."""
     totals = backend.vertices.totals(*vectors)
     stage_ended("orient")

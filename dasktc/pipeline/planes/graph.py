@@ -11,7 +11,7 @@ from dasktc.pipeline.planes.vectors import Sharded
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.edge_keys import shift_of
 from dasktc.pipeline.stages.ids import IdRange
-from dasktc.pipeline.stages.orient import Facts
+from dasktc.pipeline.stages.orient import DegreeFacts
 from dasktc.pipeline.stages.read import Span
 
 __all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "RankedGraph", "SplitIds"]
@@ -141,7 +141,7 @@ class Oriented:
     wedges: int
     """Σ in(v)·out(v)."""
     edges: int
-    facts: Facts | None = None
+    facts: DegreeFacts | None = None
     """Statistics of the vertices, where their vectors are whole and ids are ranks."""
 
     def inputs(self) -> list[Any]:

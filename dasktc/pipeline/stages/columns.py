@@ -24,7 +24,7 @@ from dasktc.planning.grid import Layout
 from dasktc.wording import plural
 
 __all__ = [
-    "REPEATS", "Column", "Columns", "Deal", "Facts", "Repeats", "ValueFacts", "ascending", "candidates",
+    "REPEATS", "Column", "Columns", "Deal", "Repeats", "TypeFacts", "ValueFacts", "ascending", "candidates",
     "categories_of", "chunks_of", "codes_of", "distinct_texts", "encoded", "facts_of", "firsts", "joined",
     "keys_between", "lost_rows", "places_among", "read_values", "typed", "values_of_block",
 ]  # fmt: skip
@@ -60,7 +60,7 @@ class Columns:
     edges: dict[str, Column] = field(default_factory=dict)
 
 
-class Facts(NamedTuple):
+class TypeFacts(NamedTuple):
     """Facts of the values in a part of a source."""
 
     kind: str
@@ -111,22 +111,22 @@ def read_values(part: Any, upstream: Any, most: int | None, untyped: bool) -> It
         yield facts_of(edges["weight"], untyped)
 
 
-def facts_of(values: Any, untyped: bool) -> Facts:
+def facts_of(values: Any, untyped: bool) -> TypeFacts:
     """Return the facts of values; texts of an untyped file are numbers if all of them are."""
     if not len(values):
-        return Facts("", 0)
+        return TypeFacts("", 0)
     texts = values
     if untyped:
         values = _numbers(values)
     if values.dtype.kind == "b":
-        return Facts("boolean", 1)
+        return TypeFacts("boolean", 1)
     if values.dtype.kind == "i":
-        return Facts("int", max(-int(values.min()), int(values.max())))
+        return TypeFacts("int", max(-int(values.min()), int(values.max())))
     if values.dtype.kind == "f":
         mask = np.isfinite(values)
         kind = "float" if mask.all() else "no number" if untyped and not mask.any() else "infinite"
-        return Facts(kind, _largest_integer(texts) if untyped else 0)
-    return Facts("text", 0)
+        return TypeFacts(kind, _largest_integer(texts) if untyped else 0)
+    return TypeFacts("text", 0)
 
 
 def _largest_integer(texts: Any) -> int:
@@ -155,7 +155,7 @@ def _numbers(texts: Any) -> Any:
     return texts
 
 
-def typed(facts: list[Facts], untyped: bool, name: str) -> str:
+def typed(facts: list[TypeFacts], untyped: bool, name: str) -> str:
     """Return the type of a column from the facts of all parts: int64, float64, or int32 for codes.
 
     Raises

@@ -29,7 +29,7 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 from dasktc.pipeline.stages.shuffle import equal_ranges, quantiles
 
 __all__ = [
-    "CHUNK", "CUTS", "RESIDUES", "Facts", "Ranks", "add_both_degrees", "add_degrees", "add_each", "add_sources",
+    "CHUNK", "CUTS", "RESIDUES", "DegreeFacts", "Ranks", "add_both_degrees", "add_degrees", "add_each", "add_sources",
     "add_sums", "degrees_by_id", "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse",
     "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees",
     "ranks_and_starts", "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_both_degrees",
@@ -45,7 +45,7 @@ RESIDUES = 12
 """Modulus of the ends' remainders by which edges are counted: measures grids of n parts where n divides it."""
 
 
-class Facts(NamedTuple):
+class DegreeFacts(NamedTuple):
     """Statistics of an oriented graph's vertices that the plan needs."""
 
     vertices: int
@@ -127,7 +127,7 @@ def in_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     return inward
 
 
-def facts_of(outward: Array, totals: Totals, cuts: int, backend: Backend) -> Facts:
+def facts_of(outward: Array, totals: Totals, cuts: int, backend: Backend) -> DegreeFacts:
     """Statistics for the plan, from out-degrees by rank and the graph's totals; `cuts` ranges of rows, or 0."""
     vertices, edges, wedges, longest = totals
     row_lengths = outward[:vertices]
@@ -137,7 +137,7 @@ def facts_of(outward: Array, totals: Totals, cuts: int, backend: Backend) -> Fac
         targets = backend.array.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
         places = backend.array.cumsum(row_lengths, dtype="int64").searchsorted(targets).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
-    return Facts(vertices, edges, wedges, lengths, places, backend.processors())
+    return DegreeFacts(vertices, edges, wedges, lengths, places, backend.processors())
 
 
 def total(vectors: list[Array]) -> Array:

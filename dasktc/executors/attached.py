@@ -70,16 +70,26 @@ class AttachedExecutor(DaskExecutor):
 
 def futures_in(*objects: Any) -> list[Any]:
     """Return the futures that objects hold, however deep, as pickling these objects meets them."""
-    from distributed import Future
+    finder = _Finder()
+    finder.dump(objects)
+    return list(finder.futures.values())
 
-    futures: dict[int, Any] = {}  # by identity: several may have the same key, and each is bound to a client
 
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, obj: Any) -> Any:
-            if isinstance(obj, Future):
-                futures[id(obj)] = obj
-                return id(obj)
-            return None
+class _Finder(pickle.Pickler):
+    """Notes the futures that it meets.
 
-    Pickler(io.BytesIO(), protocol=5, buffer_callback=lambda _: False).dump(objects)
-    return list(futures.values())
+    A class in a function would hold them until Python collects cycles, for every class is in one.
+    """
+
+    def __init__(self) -> None:
+        from distributed import Future
+
+        super().__init__(io.BytesIO(), protocol=5, buffer_callback=lambda _: False)
+        self._type = Future
+        self.futures: dict[int, Any] = {}  # by identity: several may have the same key, and each is bound to a client
+
+    def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, self._type):
+            self.futures[id(obj)] = obj
+            return id(obj)
+        return None

@@ -1,5 +1,6 @@
 """Graphs that are closed or dropped, and the workers that were started for them."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -48,6 +49,18 @@ def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, 
     for ask in ASKED.values():
         with pytest.raises(InputError, match=r"^this graph was closed: .*; prepare it again$"):
             ask(graph)
+
+
+def test_a_closed_graph_leaves_no_results_to_the_garbage_collector(threads, inner):
+    """Its blocks would stay on the workers until Python collects cycles, which an idle client may never do."""
+    gc.collect()  # what other tests left
+    gc.disable()
+    try:
+        with dasktc.prepare(TRIANGLE, client=inner) as graph:
+            assert int(graph.triangle_count()) == 1
+        until(lambda: not threads.scheduler.tasks, 5)
+    finally:
+        gc.enable()
 
 
 def test_a_graph_that_nobody_holds_ends_what_was_opened_for_it(threads):

@@ -230,11 +230,17 @@ def in_place(given: list[Any], backend: Backend) -> Array:
 
 
 def unite(lists: list[Array], backend: Backend) -> Array:
-    """Merge lists to ascending distinct values; the CPU sorts in place, since a hash table takes twice the memory."""
+    """Merge lists to ascending distinct values; the CPU sorts in place, since a hash table takes twice the memory.
+
+    There the list is emptied as it is copied, so that its values are gone before those that are distinct are made.
+    """
     xp = backend.array
-    values = xp.concatenate(lists)
     if backend.name != "cpu":
-        return backend.distinct(values)
+        return backend.distinct(xp.concatenate(lists))
+    values, end = xp.empty(sum(map(len, lists)), "int64"), 0
+    while lists:
+        values[end : end + len(lists[-1])] = lists[-1]
+        end += len(lists.pop())
     values.sort(kind="stable")
     is_first = xp.ones(len(values), dtype=bool)
     xp.not_equal(values[1:], values[:-1], out=is_first[1:])

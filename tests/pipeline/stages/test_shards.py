@@ -1,5 +1,6 @@
 """Sharded vectors: entries, updates and values of shards, and partitions as graphs of their own, against lists."""
 
+import tracemalloc
 from collections import Counter
 from itertools import pairwise
 
@@ -149,3 +150,14 @@ def test_shards_of_any_size_are_even():
         lengths = [end - first for first, end in pairwise(starts)]
         assert (len(lengths), sum(lengths), starts[0]) == (count, size, 0)
         assert max(lengths) - min(lengths) <= 1
+
+
+def test_a_merge_holds_no_list_beside_what_it_makes_of_them():
+    """Beside its lists a merge takes one copy of them, from which they are gone when the distinct values are made."""
+    tracemalloc.start()
+    lists = [np.arange(100_000) for _ in range(3)]
+    (merged, _), peak = (sharding.unite(lists, CPU), lists), tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert merged.tolist() == list(range(100_000))
+    assert lists == []
+    assert peak < 2 * 3 * 800_000 + 50_000

@@ -9,6 +9,7 @@ reads the table right. Text files, Parquet files, frames in memory, of Dask and 
 from __future__ import annotations
 
 import logging
+import pickle
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -213,12 +214,12 @@ class Sample(NamedTuple):
 class Notes:
     """What a part tells about its rows while it is read: it is made where the part is read, and filled there.
 
-    Of runs of neighbouring rows it keeps `most`.
+    Of runs of neighbouring rows it keeps `most`, each pickled: a tenth of the memory of its texts.
     """
 
     def __init__(self, most: int = RUNS) -> None:
         self.comments, self.singles, self.count, self.most = 0, 0, 0, most
-        self._runs: list[list[Row]] = []
+        self._runs: list[bytes] = []
         self._blocks, self._stride = 0, 1
 
     def wanted(self) -> bool:
@@ -228,13 +229,14 @@ class Notes:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Note neighbouring rows; of too many runs every second one is kept."""
-        self._runs += [list(rows[start : start + RUN]) for start in range(0, len(rows), RUN)]
+        self._runs += [pickle.dumps(list(rows[start : start + RUN])) for start in range(0, len(rows), RUN)]
         while len(self._runs) > 2 * self.most:
             self._runs, self._stride = self._runs[::2], 2 * self._stride
 
     def sample(self, first: bool = True) -> Sample:
         """Return the rows that were kept."""
-        return Sample(self.count, self._runs[:: -(-len(self._runs) // self.most) or 1], first)
+        runs = self._runs[:: -(-len(self._runs) // self.most) or 1]
+        return Sample(self.count, [pickle.loads(run) for run in runs], first)
 
 
 class NotingPart:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import tracemalloc
 
 import dask
 import dask.dataframe as dd
@@ -15,6 +16,7 @@ import pytest
 import dasktc
 from dasktc.cli import main
 from dasktc.errors import InputError
+from dasktc.io.evidence import RUN, RUNS, Notes
 from dasktc.options import RunOptions
 from tests.support import oracle
 from tests.support.emulation import cudf_strict
@@ -431,6 +433,18 @@ def test_chunks_and_workers_carry_it(tmp_path, client):
             )
     with pytest.raises(InputError, match="numbers the rows"):
         count(made(numbered(LARGE), "tsv", tmp_path), memory="16MiB")
+
+
+def test_notes_take_little_memory_beside_the_budget():
+    """Notes of all parts are in memory until the last one is read, and no budget counts them."""
+    tracemalloc.start()
+    notes = Notes()
+    for first in range(0, RUNS * RUN, RUN):
+        notes.add([(f"{k}", f"{k + 1}") for k in range(first, first + RUN)])
+    nbytes = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert notes.sample().rows == [(f"{k}", f"{k + 1}") for k in range(RUNS * RUN)]
+    assert nbytes < 50 * RUNS * RUN
 
 
 def test_comments_among_the_rows_are_counted_in_every_part(tmp_path):

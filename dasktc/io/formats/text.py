@@ -31,7 +31,9 @@ Array = Any
 _FEW = 1 << 16
 """Bytes of a block whose rows may all be noted."""
 ROW_BYTES = 8
-"""Bytes of a short line; with this size per row a block has at most a chunk's rows."""
+"""Bytes of a short line; with this size per row a block has at most its share of a chunk's rows."""
+BLOCKS = 4
+"""Least blocks of a chunk, which then lacks few of the rows that it may have."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +68,21 @@ class _Lines(NotingPart):
         return next(self.chunks(backend, sys.maxsize))
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
-        """Yield frames of at most about `most` rows, at least one frame."""
+        """Yield frames of at most `most` rows, unless a block of short lines has more; at least one frame."""
         column = _Names if self.dialect.ids == "text" else _Integers
         empty = np.empty(0, object if self.dialect.surveyed else float)
         source, target, weights = column(), column(), [empty]
         rows = chunk_rows = 0
-        for offset, block in self.blocks(min(self.block, most * ROW_BYTES)):
+        for offset, block in self.blocks(min(self.block, max(1, most // BLOCKS) * ROW_BYTES)):
             row_block, block_weights = self._parsed(offset, block)
             self._note(block)
+            if chunk_rows + row_block.rows > most and chunk_rows:
+                yield self._frame(backend, source, target, weights)
+                source, target, weights, chunk_rows = column(), column(), [empty], 0
             source.append(row_block.source)
             target.append(row_block.target)
             weights += [] if block_weights is None else [block_weights]
             rows, chunk_rows = rows + row_block.rows, chunk_rows + row_block.rows
-            if chunk_rows >= most:
-                yield self._frame(backend, source, target, weights)
-                source, target, weights, chunk_rows = column(), column(), [empty], 0
         self._refuse_counts(rows)
         yield self._frame(backend, source, target, weights)
 

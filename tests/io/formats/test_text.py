@@ -555,6 +555,18 @@ def test_blocks_of_narrow_and_wide_ids_make_one_frame(path):
     assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode()), block=8) == names
 
 
+@pytest.mark.parametrize("name", ["%d", "vertex-%d"])
+def test_frames_of_a_chunk_are_nearly_full_and_have_no_row_more(path, name):
+    """A row more would be sliced off, and whoever keeps either slice would keep the memory of both."""
+    line = f"{name} {name}\n"
+    path.write_text("".join(line % (k, k + 1) for k in range(100_000, 140_000)))
+    (part,) = open_source(str(path), ReadOptions()).parts
+    sizes = list(map(len, part.chunks(BACKEND, 8000)))
+    assert sum(sizes) == 40_000
+    assert all(6000 < size <= 8000 for size in sizes[:-1])
+    assert sizes[-1] <= 8000
+
+
 @pytest.mark.parametrize(
     ("line", "says"), [(b"7\n", "no edge in its first MiB"), (b"# c\n", "no data line in its first")]
 )

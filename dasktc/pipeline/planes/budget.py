@@ -28,11 +28,13 @@ from dasktc.options import Ids, bytes_of
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_both_degrees, add_up_degrees, add_up_sources
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
+from dasktc.pipeline.planes.vectors import zipped
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
-from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, oriented_keys
+from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, frame_of_places, oriented_keys
 from dasktc.pipeline.stages.read import SAMPLED, NoPart, join_parts, read_chunks
+from dasktc.pipeline.stages.shards import with_entries
 from dasktc.pipeline.stages.shuffle import quantiles, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
@@ -120,6 +122,9 @@ class BudgetPlane(Plane):
         """Exchange keys by range, each range small enough to be sorted in a call, as far as the sample tells."""
         if not self.backend.on_device and self.is_ranked_by_rows(frames.edge_rows):
             return self._ranked(frames, numbering)
+        if numbering.split is not None:
+            numbering.split.edges.take()
+            numbering.split.numbers.take()
         degrees = None  # in this process they may be added up in the pass that makes the partitions
         if not self._on_workers:
             degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
@@ -130,12 +135,17 @@ class BudgetPlane(Plane):
     def _ranked(self, frames: Frames, numbering: Numbering) -> RankedRanges:
         """Exchange keys that are oriented already, by the rows that name each vertex; takes the frames over.
 
-        Frames of dense ids replace the caller's, so that ids are looked up once; a sample of their edges gives ranges.
+        Frames of dense ids replace the caller's, so that ids are looked up once at most: not where frames have their
+        numbers. A sample of their edges gives ranges.
         """
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         rows, count, edges = frames.edge_rows, self.partitions(frames.edge_rows), frames.frames.take()
-        ids = numbering.span
-        if ids is None:
+        ids, split = numbering.span, numbering.split
+        if split is not None:
+            edges.clear()
+            ends = zipped(split.edges.take(), split.numbers.take())
+            edges, ids = executor.map("canonical", with_entries, ends, frame_of_places, backend), DENSE
+        elif ids is None:
             edges, ids = executor.map("canonical", dense_ends, edges, numbering.vertices, backend), DENSE
         add = partial(count_ends, vertices=ids, backend=backend)
         counts = executor.fold(

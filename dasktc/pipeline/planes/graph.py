@@ -97,6 +97,8 @@ class Numbering(NamedTuple):
     """Number of vertices; of a range, the number of its ids."""
     budget: VertexBudget
     """What vectors of all vertices may take."""
+    split: SplitIds | None = None
+    """The ids in shards of which the map was made, where these were found to fit one process."""
 
     @property
     def shift(self) -> int:

@@ -112,6 +112,8 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: Vert
     operations = texts(executor.backend) if ids == "text" else integers(executor.backend)
     shards, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
     check_size(shards.size)
+    split = SplitIds(shards, Handles(edges), Handles(numbers))
     if budget.shards(shards.size) > 1:
-        return Numbering(SplitIds(shards, Handles(edges), Handles(numbers)), shards.size, budget)
-    return _counted(executor, executor.submit(STAGE, map_of, list(shards.parts), ids, executor.backend), budget)
+        return Numbering(split, shards.size, budget)
+    vertices = executor.submit(STAGE, map_of, list(shards.parts), ids, executor.backend)
+    return Numbering(vertices, shards.size, budget, None if executor.backend.on_device else split)

@@ -19,8 +19,9 @@ from dasktc.pipeline.stages.orient import Ranks
 from dasktc.pipeline.stages.read import slices_of_rows
 
 __all__ = [
-    "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "keys_in_chunks", "keys_in_range",
-    "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of", "oriented_in_ranges", "oriented_keys",
+    "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "frame_of_places",
+    "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of",
+    "oriented_in_ranges", "oriented_keys",
 ]  # fmt: skip
 
 Array = Any
@@ -135,6 +136,11 @@ def keys_of_samples(
     ends = backend.array.asarray(np.concatenate(samples, axis=1))  # together: each copy is a wait
     keys = on_host(_keys_of_ends((ends[0], ends[1]), vertices, shift, backend, rank))
     return np.split(keys, np.cumsum([ends.shape[1] for ends in samples])[:-1])
+
+
+def frame_of_places(ends: Array, numbers: Array, backend: Backend) -> Frame:
+    """A frame of dense ids, int32, from those of the frame's own vertices."""
+    return backend.wrap(*(numbers.take(end) for end in ends))
 
 
 def keys_of_places(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:

@@ -16,6 +16,7 @@ so it would write those that are read next. Replayed for Kronecker 16: 172 MB wr
 from __future__ import annotations
 
 import operator
+import sys
 import weakref
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
@@ -132,7 +133,8 @@ class FileStore(ResultWriter, LocalStore):
         """Call the function, with large arrays in files mapped; for an entry of a list only make a handle."""
         if function is operator.getitem and _is_list(handles[0]):
             return ListEntry(*handles)
-        return function(*resolve_once(handles))
+        with _MALLOC:
+            return function(*resolve_once(handles))
 
     def load(self, handle: Any) -> Any:
         """Load a value into memory of its own: the work directory may be removed before it is freed."""
@@ -199,6 +201,34 @@ class FileStore(ResultWriter, LocalStore):
         """Bytes of all results in memory."""
         with self._accounting:
             return sum(result.nbytes for result in self._results if result.stored is None)
+
+
+class _ArrowInMalloc:
+    """Context in which Arrow allocates by malloc: Arrow's own pool does not return what lies between other values.
+
+    The pool is one for the process, so the last of several concurrent calls restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._calls = RLock(), 0
+        self._pool: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._calls += 1
+            if self._pool is None and (arrow := sys.modules.get("pyarrow")):
+                self._pool = arrow.default_memory_pool()
+                arrow.set_memory_pool(arrow.system_memory_pool())
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._calls -= 1
+            if not self._calls and self._pool is not None:
+                sys.modules["pyarrow"].set_memory_pool(self._pool)
+                self._pool = None
+
+
+_MALLOC = _ArrowInMalloc()
 
 
 def _task(function: Function, args: list[Any], release: Callable[[], Any], trims_heap: bool) -> Any:

@@ -1,6 +1,8 @@
 """What goes to a file when results do not fit in memory."""
 
 import numpy as np
+import pyarrow as pa
+import pytest
 
 from dasktc.executors.stores.file_store import FileStore, SpillableResult
 from dasktc.executors.stores.work_dir import WorkDir
@@ -21,3 +23,22 @@ def test_the_largest_results_go_first(tmp_path):
     small, large = (store.keep(np.zeros(size, np.uint8)) for size in (2_000, 7_000))
     store.set_task_memory(36_000)
     assert (small.stored is None, large.stored is None) == (True, False)
+
+
+def test_arrow_s_values_are_freed_to_the_system_during_calls_alone(tmp_path):
+    """Arrow's own pool keeps memory that lies between other values, also where a call fails or calls another."""
+    store, pool = spilling(tmp_path, 40_000), pa.default_memory_pool().backend_name
+    names = list[str]()
+
+    def note():
+        names.append(pa.default_memory_pool().backend_name)
+
+    def outer():
+        store.call(note, [])
+        note()
+
+    store.call(outer, [])
+    with pytest.raises(ZeroDivisionError):
+        store.call(lambda: 1 // 0, [])
+    assert names == ["system", "system"]
+    assert pa.default_memory_pool().backend_name == pool

@@ -13,8 +13,17 @@ from typing import Any
 
 from dasktc.backends.vertex_maps import check_size
 from dasktc.executors.base import Executor, tree
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.pipeline.planes.vectors import Sharded, zipped
-from dasktc.pipeline.stages.shards import ValueOps, in_place, integers, number_values, sample_values, sorted_keys
+from dasktc.pipeline.stages.shards import (
+    ValueOps,
+    in_place,
+    integers,
+    number_lists,
+    number_values,
+    sample_values,
+    sorted_keys,
+)
 
 __all__ = ["ARITY", "ARITY_WITHIN", "MARGIN", "SAMPLES", "numbered", "places"]
 
@@ -52,10 +61,22 @@ def numbered(
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
     distinct_values = Sharded(tuple(accumulate(sizes, initial=0)), parts)
-    numbers = [
-        executor.map(stage, number_values, shard_lists, part, first, ops)
-        for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)
-    ]
+    if isinstance(executor, DaskExecutor):  # an entry of a list would be a task
+        numbers = [
+            executor.map(stage, number_values, shard_lists, part, first, ops)
+            for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)
+        ]
+        return distinct_values, zipped(*numbers)
+    # Slices of as many lists as there are shards take about the memory of one list.
+    numbers = []
+    for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False):
+        groups = [shard_lists[start : start + len(parts)] for start in range(0, len(shard_lists), len(parts))]
+        shard_lists.clear()
+        lengths = list(map(len, groups))
+        results = executor.map(stage, number_lists, groups, part, first, ops)
+        results.reverse()
+        entries = [executor.transpose(stage, [results.pop()], length) for length in lengths]
+        numbers.append([handle for columns in entries for (handle,) in columns])
     return distinct_values, zipped(*numbers)
 
 

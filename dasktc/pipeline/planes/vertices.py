@@ -17,7 +17,6 @@ from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.planes.distinct import numbered
 from dasktc.pipeline.planes.graph import Frames, Handles, Numbering, SplitIds
-from dasktc.pipeline.planes.vectors import zipped
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.id_maps import map_of
 from dasktc.pipeline.stages.ids import (
@@ -86,16 +85,22 @@ def number_texts(executor: Executor, frames: Frames, budget: VertexBudget) -> Nu
     The numbering's budget knows how long the ids are. Parameters are those of `number_integers`.
     """
     backend = executor.backend
+    if executor.store.memory_per_call is not None and not budget.on_device:  # rows are hashed once, frames read once
+        return _split(executor, executor.map(STAGE, places_of_texts, list(frames.frames), backend), "text", budget)
     ids = executor.map(STAGE, distinct_texts, list(frames.frames), backend)
     if not (budget.on_device and budget.call_memory is None):
-        sizes = executor.gather(executor.map(STAGE, text_size, list(ids), backend))
-        total, nbytes = (sum(values) for values in zip(*sizes, strict=True))
-        budget = budget.for_texts(total, nbytes)
+        total, budget = _measured(executor, ids, budget)
         if budget.shards(total) > 1:
-            inputs = zipped(list(frames.frames), ids)
-            return _split(executor, executor.map(STAGE, places_of_texts, inputs, backend), "text", budget)
+            return _split(executor, executor.map(STAGE, places_of_texts, list(frames.frames), backend), "text", budget)
     distinct_ids = tree(executor, STAGE, partial(unite_texts, backend=backend), ids)
     return _counted(executor, executor.submit(STAGE, map_of_texts, distinct_ids, backend), budget)
+
+
+def _measured(executor: Executor, ids: list[Any], budget: VertexBudget) -> tuple[int, VertexBudget]:
+    """Number of text ids of all columns, and the budget for ids of their length."""
+    sizes = executor.gather(executor.map(STAGE, text_size, list(ids), executor.backend))
+    total, nbytes = (sum(values) for values in zip(*sizes, strict=True))
+    return total, budget.for_texts(total, nbytes)
 
 
 def _counted(executor: Executor, vertices: Any, budget: VertexBudget) -> Numbering:
@@ -109,6 +114,8 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, budget: Vert
     `ids_and_places` has for each frame its ascending distinct ids, and the positions of both ends among them.
     """
     distinct_ids, edges = executor.transpose(STAGE, ids_and_places, 2)
+    if ids == "text" and not budget.on_device:
+        _, budget = _measured(executor, distinct_ids, budget)
     operations = texts(executor.backend) if ids == "text" else integers(executor.backend)
     shards, numbers = numbered(executor, STAGE, distinct_ids, budget.shards, operations)
     check_size(shards.size)

@@ -53,15 +53,19 @@ def text_size(ids: Any, backend: Backend) -> tuple[int, int]:
     return len(ids), int(backend.text.arrow(ids).nbytes)
 
 
-def places_of_texts(given: list[Any], backend: Backend) -> list[Any]:
-    """As `places_of_integers`, from frames and their distinct text ids."""
-    frames, ids = given
-    text_map, xp = TextMap(backend.text.ascending(ids), backend), backend.array
-    places = [
-        xp.concatenate([text_map.dense(frame[name]).astype("int32", copy=False) for frame in listed(frames)])
-        for name in ("src", "dst")
-    ]
-    return [backend.text.arrow(text_map.ids), xp.stack(places)]
+def places_of_texts(frames: Frame | list[Frame], backend: Backend) -> list[Any]:
+    """As `places_of_integers`, of text ids, which one hash table on the host tells apart."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [backend.text.arrow(frame[name]) for name in ("src", "dst") for frame in listed(frames)]
+    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
+    coded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
+    order = pc.array_sort_indices(coded.dictionary)
+    place = np.empty(len(order), dtype="int32")
+    place[order.to_numpy()] = np.arange(len(order), dtype="int32")
+    places = place.take(coded.indices.to_numpy()).reshape(2, -1)
+    return [coded.dictionary.take(order), backend.array.asarray(places)]
 
 
 def clear_marks(width: int, backend: Backend) -> Any:
@@ -116,11 +120,17 @@ def unite_texts(columns: list[Any], backend: Backend) -> Any:
 
 def texts(backend: Backend) -> ValueOps:
     """Operations of `planes.distinct` on columns of text ids, which are on the host; numbers are the backend's."""
-    return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
+    return ValueOps(_cut_text, _ascending_union, _join_texts, partial(_find_text, backend=backend), _hash_text)
 
 
 def _ascending_union(columns: list[Any]) -> Any:
     return CPU.text.ascending(CPU.text.unite(columns))
+
+
+def _join_texts(columns: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_arrays(columns)
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:

@@ -12,7 +12,7 @@ from dasktc.backends.vertex_maps import VertexMap
 from dasktc.options import Ids
 from dasktc.pipeline.stages.columns import lost_rows
 from dasktc.pipeline.stages.id_maps import arrays_of
-from dasktc.pipeline.stages.ids import distinct_texts, places_of_integers, places_of_texts
+from dasktc.pipeline.stages.ids import places_of_integers, places_of_texts
 from dasktc.wording import plural
 
 __all__ = [
@@ -35,7 +35,7 @@ def with_ends_of_map(
 def own_ids(frame: Frame, ids: Ids) -> list[Any]:
     """Distinct ids of a frame without loops, ascending, and the positions of both ends of its rows among them."""
     if ids == "text":
-        return places_of_texts([frame, distinct_texts(frame, CPU)], CPU)
+        return places_of_texts(frame, CPU)
     ends = arrays_of(frame)
     low = min((int(end.min()) for end in ends if len(end)), default=0)
     width = 1 + max((int(end.max()) for end in ends if len(end)), default=0) - low

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from dasktc.wording import advice, plural
 __all__ = [
     "Span", "ValueOps", "ascending", "by_place", "cut", "cut_pairs", "entries_in_order", "entries_of",
     "entries_of_spans", "even", "filled", "in_degree_of", "in_place", "integers", "joined", "largest",
-    "localised", "logical_or", "mixed", "number_values", "oriented_locally", "put", "refuse_beyond", "sample_values",
-    "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
+    "localised", "logical_or", "mixed", "number_lists", "number_values", "oriented_locally", "put", "refuse_beyond",
+    "sample_values", "sorted_keys", "tie_of", "unite", "weight_keys", "with_degrees", "with_entries",
 ]  # fmt: skip
 
 Array = Any
@@ -195,6 +195,8 @@ class ValueOps(NamedTuple):
     """Callable (values, starts) -> list of lists. Cuts a list before each of `starts`."""
     unite: Callable[[list[Any]], Any]
     """Callable (list of lists) -> list."""
+    join: Callable[[list[Any]], Any]
+    """Callable (list of lists) -> list. Their values, one list after another."""
     find: Callable[[Any, Any], Array]
     """Callable (values, among) -> array. Position of each value in a list that contains it."""
     hash: Callable[[Any], Array]
@@ -214,6 +216,13 @@ def number_values(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
     numbers = ops.find(values, among).astype("int32")
     numbers += first
     return numbers
+
+
+def number_lists(lists: list[Any], among: Any, first: int, ops: ValueOps) -> list[Array]:
+    """Numbers of the values of several lists, as of `number_values`, which looks all of them up at once."""
+    ends = [0, *accumulate(map(len, lists))]
+    numbers = number_values(ops.join(lists), among, first, ops)
+    return [numbers[begin:end] for begin, end in pairwise(ends)]
 
 
 def sorted_keys(keys: Array, bound: int, backend: Backend) -> Array:
@@ -253,7 +262,9 @@ def _find(values: Array, sorted_values: Array) -> Array:
 
 def integers(backend: Backend) -> ValueOps:
     """Operations on ascending arrays of int64."""
-    return ValueOps(partial(cut, backend=backend), partial(unite, backend=backend), _find, mixed)
+    return ValueOps(
+        partial(cut, backend=backend), partial(unite, backend=backend), backend.array.concatenate, _find, mixed
+    )
 
 
 def mixed(values: Array) -> Array:

@@ -70,7 +70,7 @@ def test_any_text(edges, parts):
     whole = pa.array(names, pa.large_string())
     check(map_of([whole[:2], whole[2:]], "text", CPU), names)
     assert numbering.text_size(whole, CPU) == (len(names), whole.nbytes)
-    check_places(numbering.places_of_texts([frames, numbering.distinct_texts(frames, CPU)], CPU), frames, names)
+    check_places(numbering.places_of_texts(frames, CPU), frames, names)
     kind = numbering.texts(CPU)
     pieces = kind.cut(whole, names[1:3])
     assert [piece.tolist() for piece in pieces] == [part for part in (names[:1], names[1:2], names[2:])][: len(pieces)]

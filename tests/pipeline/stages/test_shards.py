@@ -108,7 +108,7 @@ def test_entries_of_shards_are_taken_and_updated(updates, count):
 def test_values_of_lists_are_united_and_numbered(lists, count):
     values, ops = sorted(set(sum(lists, []))), sharding.integers(CPU)  # noqa: RUF017
     arrays = [np.array(sorted(set(of)), dtype="int64") for of in lists]
-    assert sharding.unite([array.copy() for array in arrays], CPU).tolist() == ops.unite(arrays).tolist() == values
+    assert sharding.unite([*arrays], CPU).tolist() == ops.unite([*arrays]).tolist() == values
     starts = sharding.even(len(values), min(count, max(1, len(values))))
     shards = [np.array(values[first:end], dtype="int64") for first, end in pairwise(starts)]
     for array in arrays:
@@ -118,6 +118,9 @@ def test_values_of_lists_are_united_and_numbered(lists, count):
             for piece, shard, first in zip(pieces, shards, starts[:-1], strict=True)
         ]
         assert [values[number] for of in numbers for number in of] == array.tolist()
+    pieces = [piece for array in arrays for piece in ops.cut(array, [shard[0] for shard in shards[1:]])]
+    found = sharding.number_lists(pieces, np.array(values, dtype="int64"), 0, ops)
+    assert [[values[number] for number in of] for of in found] == [piece.tolist() for piece in pieces]
 
 
 def test_about_a_share_of_values_is_sampled_and_the_same_of_every_list():

@@ -361,7 +361,7 @@ class Plane(ABC):
 
     def keep_distinct(self, inputs: Inputs, rows: int, starts: list[int], shift: int) -> Canonical:
         """Exchange keys of edges, and keep each once."""
-        bound, calls = 1 << 2 * shift, self._distinct_calls(starts, shift)
+        bound, calls = 1 << 2 * shift, self.distinct_calls(starts, shift)
         partitions = self.redistribute("canonical", inputs, rows, starts, bound, distinct, calls)
         return Canonical(Handles(partitions), rows)
 
@@ -376,7 +376,7 @@ class Plane(ABC):
         """
         inputs, starts, samples = self.keys_and_starts(frames, numbering)
         ranges = self.exchange("canonical", inputs, starts, 1 << 2 * numbering.shift)
-        calls = self._distinct_calls(starts, numbering.shift)
+        calls = self.distinct_calls(starts, numbering.shift)
         return *reduce_ranges(self.executor, "canonical", ranges, distinct, calls, fold), samples
 
     def keys_and_starts(
@@ -403,7 +403,7 @@ class Plane(ABC):
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         return inputs, starts, samples
 
-    def _distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
+    def distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
         """Arguments of `edge_keys.distinct` for each range of canonical keys."""
         bound = 1 << 2 * shift
         return [(bound, self.backend, span) for span in pairwise([0, *starts, bound])]

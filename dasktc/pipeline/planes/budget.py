@@ -1,12 +1,13 @@
 """The plane within `--memory`, in this process or on workers: what is kept may stand in files, or of a GPU on the host.
 
 What happens to an edge: its part is read in chunks, each a frame of its own. Keys are made as they are cut into ranges,
-so many that the slices of each are merged in a call. On the CPU a graph that may become one block in `degree` order is
-sorted once: vertices are ranked by the rows that name them, keys over these ranks are cut into ranges of whole rows,
-and what is left of a range is a slab of the block. On a GPU every pass may move the partitions to the host and back, so
-passes are saved: in this process degrees are added up as repeats are dropped; edges are dealt to ranges of rows as they
-are oriented, of which the single block is built range by range; and with them remainders are counted, which measure
-grids. A block may be larger than what a call may take: it is allocated once, and filled by one slab after another.
+so many that the slices of each are merged in a call. A graph that may become one block in `degree` order is sorted
+once, except by GPUs on workers: vertices are ranked by the rows that name them, keys over these ranks are cut into
+ranges of whole rows, and what is left of a range is a slab of the block. On a GPU every pass may move the partitions to
+the host and back, so passes are saved: in this process degrees are added up as repeats are dropped, and with them the
+remainders that measure grids; in other orders edges are dealt to ranges of rows as they are oriented, of which a single
+block is built range by range. A block may be larger than what a call may take: it is allocated once, and filled by one
+slab after another.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
 from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, frame_of_places, oriented_keys
+from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.read import SAMPLED, NoPart, join_parts, read_chunks
 from dasktc.pipeline.stages.shards import with_entries
 from dasktc.pipeline.stages.shuffle import quantiles, sample_step
@@ -74,6 +76,8 @@ class RankedRanges(Canonical):
     """Handle of an array of int32, by dense id."""
     starts: list[int]
     """The first key of each range but the first."""
+    sums: Any = None
+    """Handle of what was added up in the pass that made the partitions, as `_sums_of_ranked` says; None: nothing."""
 
 
 class BudgetPlane(Plane):
@@ -120,7 +124,8 @@ class BudgetPlane(Plane):
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call, as far as the sample tells."""
-        if not self.backend.on_device and self.is_ranked_by_rows(frames.edge_rows):
+        may_rank = not (self.backend.on_device and self._on_workers)
+        if may_rank and self.is_ranked_by_rows(frames.edge_rows):
             return self._ranked(frames, numbering)
         if numbering.split is not None:
             numbering.split.edges.take()
@@ -136,28 +141,46 @@ class BudgetPlane(Plane):
         """Exchange keys that are oriented already, by the rows that name each vertex; takes the frames over.
 
         Frames of dense ids replace the caller's, so that ids are looked up once at most: not where frames have their
-        numbers. A sample of their edges gives ranges.
+        numbers. A sample of their edges gives ranges. A GPU, which has no room for them, looks ids up again.
         """
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
-        rows, count, edges = frames.edge_rows, self.partitions(frames.edge_rows), frames.frames.take()
-        ids, split = numbering.span, numbering.split
-        if split is not None:
-            edges.clear()
+        rows, count, edges, split = frames.edge_rows, self.partitions(frames.edge_rows), frames.frames, numbering.split
+        ids: Any = numbering.span
+        if backend.on_device:
+            (ids,) = executor.gather([numbering.vertices])
+        elif split is not None:
+            edges.take()
             ends = zipped(split.edges.take(), split.numbers.take())
-            edges, ids = executor.map("canonical", with_entries, ends, frame_of_places, backend), DENSE
+            edges, ids = Handles(executor.map("canonical", with_entries, ends, frame_of_places, backend)), DENSE
         elif ids is None:
-            edges, ids = executor.map("canonical", dense_ends, edges, numbering.vertices, backend), DENSE
+            dense = executor.map("canonical", dense_ends, edges.take(), numbering.vertices, backend)
+            edges, ids = Handles(dense), DENSE
         add = partial(count_ends, vertices=ids, backend=backend)
         counts = executor.fold(
             "canonical", Fold(partial(orient.zero_degrees, size, backend), add, orient.total), list(edges)
         )
         rank = executor.submit("canonical", orient.ranks_by_rows, [counts], backend)
-        inputs = Inputs(edges, oriented_keys, (ids, rank, shift, backend))
-        samples = executor.map("canonical", oriented_keys, list(edges), *inputs.shared, sample_step(rows, count))
-        borders = quantiles([np.concatenate(executor.gather(samples))], [rows], count)
+        if backend.on_device:
+            inputs, borders, _ = self.keys_and_starts(frames, numbering, rank)
+        else:
+            inputs = Inputs(edges.take(), oriented_keys, (ids, rank, shift, backend))
+            shared = *inputs.shared, sample_step(rows, count)
+            samples = executor.map("canonical", oriented_keys, list(inputs.handles), *shared)
+            borders = quantiles([np.concatenate(executor.gather(samples))], [rows], count)
         starts = sorted({border >> shift << shift for border in borders} - {0})  # each range has whole rows
-        partitions = self.keep_distinct(inputs, rows, starts, shift).partitions
-        return RankedRanges(partitions, rows, rank=rank, starts=starts)
+        slices, calls = self.exchange("canonical", inputs, starts, 1 << 2 * shift), self.distinct_calls(starts, shift)
+        fold = self._sums_of_ranked(size, shift)
+        partitions, sums = reduce_ranges(executor, "canonical", slices, distinct, calls, fold)
+        return RankedRanges(Handles(partitions), rows, rank=rank, starts=starts, sums=sums)
+
+    def _sums_of_ranked(self, size: int, shift: int) -> Fold[Any] | None:
+        """What the pass that makes oriented partitions adds up; on a GPU remainders, too, which measure grids."""
+        if self._on_workers:
+            return None
+        if not self.backend.on_device:
+            return add_up_both_degrees(size, shift, self.backend)
+        zeros = partial(orient.zero_degrees_and_residues, size, self.backend)
+        return Fold(zeros, partial(orient.add_degrees_and_residues, shift=shift, backend=self.backend), list.pop)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:
         """What a call may sort; on a GPU at most a piece of all edges."""
@@ -185,12 +208,17 @@ class BudgetPlane(Plane):
         """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, RankedRanges):
-            sums = executor.fold("orient", add_up_both_degrees(size, shift, backend), list(edges.partitions))
+            sums, residues = edges.sums, None
+            if sums is None:
+                sums = executor.fold("orient", add_up_both_degrees(size, shift, backend), list(edges.partitions))
+            elif backend.on_device:
+                (sums,), residues = executor.transpose("orient", [sums], 2)
+                residues = on_host(executor.gather(residues)[0])
             pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
             (degrees,), (outward,) = executor.transpose("orient", [pair], 2)
             vectors = [degrees, edges.rank, outward]
-            facts = self.facts(vectors)
-            return self.oriented(edges.partitions, vectors, facts, numbering, RankedGraph, starts=edges.starts)
+            more = {"starts": edges.starts, "residues": residues}
+            return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering, RankedGraph, **more)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
@@ -243,9 +271,10 @@ class BudgetPlane(Plane):
     def measure(self, graph: Oriented, layout: Layout) -> Sizes:
         """Measure a layout by the remainders that were counted, where the grid's parts divide their modulus."""
         parts = layout.residues
-        if not isinstance(graph, DealtGraph) or layout.shape == (1, 1) or not parts or orient.RESIDUES % parts:
+        residues = graph.residues if isinstance(graph, DealtGraph | RankedGraph) else None
+        if residues is None or layout.shape == (1, 1) or not parts or orient.RESIDUES % parts:
             return super().measure(graph, layout)
-        counts = np.asarray(graph.residues, dtype="int64").reshape(
+        counts = np.asarray(residues, dtype="int64").reshape(
             orient.RESIDUES // parts, parts, orient.RESIDUES // parts, parts
         )
         return Sizes(counts.sum(axis=(0, 2)), *layout.sizes)

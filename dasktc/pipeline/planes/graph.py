@@ -157,3 +157,6 @@ class RankedGraph(Oriented):
 
     starts: list[int]
     """The first key of each range but the first."""
+    residues: Any = None
+    """Array of uint64, shape (RESIDUES²,). Number of edges for each pair of remainders of source and target; None where
+    they are not counted."""

@@ -29,11 +29,11 @@ from dasktc.pipeline.stages.edge_keys import cut, unpack
 from dasktc.pipeline.stages.shuffle import equal_ranges, quantiles
 
 __all__ = [
-    "CHUNK", "CUTS", "RESIDUES", "DegreeFacts", "Ranks", "add_both_degrees", "add_degrees", "add_each", "add_sources",
-    "add_sums", "degrees_by_id", "dense_ids", "facts_of", "first_rows", "half_weight", "in_degrees", "inverse",
-    "no_sums", "order_by", "order_by_rows", "oriented", "oriented_in_place", "oriented_slices", "out_degrees",
-    "ranks_and_starts", "ranks_by_rows", "ranks_of", "row_starts", "sum_of", "total", "wedges_of", "zero_both_degrees",
-    "zero_degrees",
+    "CHUNK", "CUTS", "RESIDUES", "DegreeFacts", "Ranks", "add_both_degrees", "add_degrees",
+    "add_degrees_and_residues", "add_each", "add_sources", "add_sums", "degrees_by_id", "dense_ids", "facts_of",
+    "first_rows", "half_weight", "in_degrees", "inverse", "no_sums", "order_by", "order_by_rows", "oriented",
+    "oriented_in_place", "oriented_slices", "out_degrees", "ranks_and_starts", "ranks_by_rows", "ranks_of",
+    "row_starts", "sum_of", "total", "wedges_of", "zero_both_degrees", "zero_degrees", "zero_degrees_and_residues",
 ]  # fmt: skip
 
 Array = Any
@@ -208,6 +208,19 @@ def add_both_degrees(sums: Array, keys: Array, shift: int, backend: Backend) -> 
     """Add the degrees and the out-degrees that oriented edges contribute to the rows of `sums`, in place."""
     backend.edges.add_degrees(sums[0], keys, shift)
     backend.edges.add_sources(sums[1], keys, shift)
+    return sums
+
+
+def zero_degrees_and_residues(size: int, backend: Backend) -> list[Array]:
+    """The sums of `zero_both_degrees`, and zeroed numbers of edges by the remainders of their two ends."""
+    return [zero_both_degrees(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
+
+
+def add_degrees_and_residues(sums: list[Array], keys: Array, shift: int, backend: Backend) -> list[Array]:
+    """Add what oriented edges contribute to the sums of `zero_degrees_and_residues`, in place."""
+    residues = backend.edges.residues(keys, shift, RESIDUES)  # allocated before anything is added, as in `add_sums`
+    add_both_degrees(sums[0], keys, shift, backend)
+    sums[1] += residues
     return sums
 
 

@@ -111,10 +111,8 @@ WAYS = [(reorder, *placed) for reorder, placed in zip(itertools.cycle(EVERY_REOR
     ("reorder", "partition", "host", "kept"), some(WAYS, lambda *case: case in WAYS[: len(EVERY_REORDER)])
 )
 def test_every_way_gives_what_it_gives_in_memory(collected, tmp_path, reorder, partition, host, kept):
-    """In memory one block has its edges directed by rows, but where these are too many."""
     options = {"reorder": reorder, **partition}
-    with tuned(ranked_rows=0):
-        graph = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options))
+    graph = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options))
     expected = graph.triangle_count()
     found, _ = counted(tmp_path, EDGES, kept, host, **options)
     assert facts(found) == facts(expected)
@@ -512,8 +510,9 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(collected, tmp_path, mon
     dealt, rows_of = [], orient.first_rows
     monkeypatch.setattr(orient, "first_rows", lambda *given: dealt.append(rows_of(*given)) or dealt[-1])
     source = kronecker(7, 8, parts=3)
-    expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
-    small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500})
+    with tuned(ranked_rows=0):
+        expected = dasktc.triangle_count(source, backend="cuda", **keywords(**options))
+    small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500}, ranked_rows=0)
     with small_calls, on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
         graph = build(tasks, source, Options(backend="cuda", memory="1GB", **options))
         result = graph.triangle_count(verify=0.5)
@@ -523,6 +522,28 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(collected, tmp_path, mon
         assert dealt[0] == sorted(set(dealt[0]))
         assert min(tasks.store.moved) > 0
         assert graph.triangles().to_dict() == dasktc.prepare(source).triangles().to_dict()
+
+
+@pytest.mark.parametrize("limit", [None, 6_000])
+@pytest.mark.parametrize("host", [TO_HOST, TO_FILES])
+def test_edges_are_directed_by_rows_before_they_are_sorted(collected, tmp_path, monkeypatch, host, limit):
+    """As in memory, for a plan of one block, and with little memory for one of several, measured by remainders."""
+    monkeypatch.setattr(Plane, "piece_edges", lambda plane, edges: 150)
+    source, options = kronecker(7, 8, parts=3), Options(backend="cuda", memory=limit and f"{limit}B")
+    expected = build(LocalExecutor(), source, replace(options, memory=None)).triangle_count()
+    shapes, measure = [], Plane.measure
+    monkeypatch.setattr(Plane, "measure", lambda *given: shapes.append(given[2].shape) or measure(*given))
+    small_calls = tuned(edge_bytes={"cpu": 40, "cuda": 500}, row_bytes={"int": 500, "text": 500})
+    with small_calls, on_gpu(tmp_path, 6_000, host, 100_000) as tasks:
+        graph = build(tasks, source, options)
+        result = graph.triangle_count(verify=0.5)
+        assert result.stats.wedges == expected.stats.wedges
+        assert int(result) == int(expected)
+        assert result.plan.parts == (1 if limit is None else 4)
+        assert {*shapes} <= {(1, 1)}
+        assert min(tasks.store.moved) > 0
+        if limit is None:
+            assert graph.triangles().to_dict() == dasktc.prepare(source).triangles().to_dict()
 
 
 def test_edges_that_a_block_lost_are_an_error(collected, emulated, tmp_path):

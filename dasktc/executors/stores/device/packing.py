@@ -61,13 +61,13 @@ Maker = Callable[[int, Any, tuple[int, ...]], Array]
 class _Unpickler(pickle.Unpickler):
     def __init__(self, head: bytes, arrays: Maker) -> None:
         super().__init__(io.BytesIO(head))
-        self._arrays, self._cache = arrays, dict[int, Array]()
+        self._arrays, self._by_number = arrays, dict[int, Array]()
 
     def persistent_load(self, description: Any) -> Array:
         number, dtype, shape = description
-        if number not in self._cache:
-            self._cache[number] = self._arrays(number, np.dtype(dtype), shape)
-        return self._cache[number]
+        if number not in self._by_number:
+            self._by_number[number] = self._arrays(number, np.dtype(dtype), shape)
+        return self._by_number[number]
 
 
 def pack(value: Any) -> Packed:

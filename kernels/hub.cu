@@ -92,6 +92,7 @@
 //
 //  10 predicted, fewer instructions    1.6   7.4    42      -      -       tables -20 %, near hubs by half
 //     counted, in turns with 9           -     -     -      -      -       tables 0.36, 2.92, 22.2 to 0.30, 2.53, 21.7
+//     measured                           1.9   8.5  46.5    2.7     -      medians of 7, in turns with 7: 0.73 to 0.80 of it
 //     learnt: a table has 27 lists on average at scale 22, and 86 % of them fewer than 64, so that one of two warps had
 //     most: shared evenly -7 %. A byte of the bitmap, repeated in a word, is shifted by an id as it stands: 60
 //     instructions for eight ids in place of 77, alone -4 %; both -13 %. At scale 24 neither helps: 9 of 16 cycles of a

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from dasktc.backends import lazy_backend
 from dasktc.errors import InputError
-from dasktc.executors.connect import active_client
+from dasktc.executors.connect import active_client, current_client
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.internals import keep_futures
 
@@ -20,7 +20,8 @@ class AttachedExecutor(DaskExecutor):
     """The executor of an unpickled graph, which finds its client on first use.
 
     It does so no earlier because Dask unpickles the futures of a published object first, and binds them to the client
-    that asked for it afterwards.
+    that asked for it afterwards. Code with a current client (`Client.as_current`) unpickles for that client: its
+    futures are bound at once, so that the pickled graph may go.
 
     Parameters
     ----------
@@ -35,6 +36,9 @@ class AttachedExecutor(DaskExecutor):
     def __init__(self, futures: list[Any], backend: str, patience: float, retries: int) -> None:
         self._futures, self._options, self.backend = futures, (patience, retries), lazy_backend(backend)
         self._attaching, self._is_attached = RLock(), False
+        client = current_client()
+        if client is not None:
+            self._bind(client)
 
     def __copy__(self) -> Self:  # of the executor with its client
         self._attach()
@@ -61,11 +65,14 @@ class AttachedExecutor(DaskExecutor):
                 "no client is connected to the cluster that holds this graph: an unpickled graph refers to its blocks "
                 "there; make a distributed.Client first, or prepare the graph again"
             )
+        self._bind(client)
+        super().__init__(client, *self._options, backend=self.backend)
+
+    def _bind(self, client: Any) -> None:
         for future in self._futures:
             if future.client is None:
                 future.bind_client(client)
         keep_futures(client)  # as Dask does for published futures: they live as long as this graph
-        super().__init__(client, *self._options, backend=self.backend)
 
 
 def futures_in(*objects: Any) -> list[Any]:

@@ -6,6 +6,7 @@ can be passed in.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -44,7 +45,8 @@ from dasktc.options import RunOptions, format_size, whole_number
 from dasktc.wording import advice, option, plural
 
 __all__ = [
-    "active_client", "check_client", "connect", "joined", "started", "threads_here", "with_all_threads",
+    "active_client", "check_client", "connect", "current_client", "joined", "started", "threads_here",
+    "with_all_threads",
 ]  # fmt: skip
 
 log = logging.getLogger("dasktc")
@@ -200,6 +202,23 @@ def started(
         finally:
             with held():
                 stack.close()
+
+
+def current_client() -> Any:
+    """The client that the calling code made its current one; None where there is none, and in an event loop.
+
+    An event loop unpickles what it receives for whoever asked for it.
+    """
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import Client
+
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return None
+    with suppress(ValueError):
+        return Client.current(allow_global=False)
+    return None
 
 
 def active_client() -> Any:

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from importlib.util import find_spec
-from threading import RLock
 from typing import Any
 
 from dasktc.backends import get_backend
@@ -80,7 +80,7 @@ of the CPU time of its event loop. The last is how often a server looks whether 
 second in this process, where scheduler, client and two nannies do."""
 PORT_TAKEN = "Port .* is already in use"
 """Dask's warning where another program took the dashboard's port after we looked for a free one."""
-STARTING = RLock()
+STARTING = threading.RLock()
 """Held by the thread that starts workers: meanwhile environment, configuration and filters of warnings are its own."""
 WORKER_BYTES = 1 << 27
 """Least resident memory of a worker's interpreter and libraries."""
@@ -205,17 +205,19 @@ def started(
 
 
 def current_client() -> Any:
-    """The client that the calling code made its current one; None where there is none, and in an event loop.
+    """The client that the calling code made its current one; None where there is none, and in an event loop of Dask.
 
-    An event loop unpickles what it receives for whoever asked for it.
+    Such a loop, in a thread of its own, unpickles what it receives for whoever asked for it. A notebook's code runs in
+    an event loop too, in the main thread.
     """
     if "distributed" not in sys.modules:
         return None
     from distributed import Client
 
-    with suppress(RuntimeError):
-        asyncio.get_running_loop()
-        return None
+    if threading.current_thread() is not threading.main_thread():
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            return None
     with suppress(ValueError):
         return Client.current(allow_global=False)
     return None

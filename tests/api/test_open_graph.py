@@ -1,5 +1,6 @@
 """Published graphs, which other clients of a cluster ask for by name, and copies of graphs."""
 
+import asyncio
 import copy
 import pickle
 from unittest import mock
@@ -12,7 +13,7 @@ from dasktc.errors import InputError
 from dasktc.options import RunOptions
 from tests.support.keywords import keywords
 from tests.support.oracle import complete
-from tests.support.processes import local_cluster
+from tests.support.processes import local_cluster, until
 from tests.support.slow_pipeline import skewed_edges, source_of
 
 EDGES = skewed_edges(120, 900, 1)
@@ -81,6 +82,21 @@ def test_a_pickled_graph_refers_to_its_cluster(client, wanted):
         assert {f.key for f in futures_of(same)} == {f.key for f in futures_of(graph)}
         del graph
         assert same.triangles().equals(wanted)
+
+
+def test_a_graph_unpickled_in_a_notebook_holds_its_blocks(client, wanted):
+    """Code of a notebook runs in an event loop of the main thread."""
+
+    async def cell():
+        graph = dasktc.prepare(source_of(EDGES), client)
+        with client.as_current():
+            same = pickle.loads(pickle.dumps(graph))
+        keys = {future.key for future in futures_of(graph)}
+        del graph
+        until(lambda: not any(client.refcount[key] > 1 for key in keys))
+        return same.triangles()
+
+    assert asyncio.run(cell()).equals(wanted)
 
 
 def test_a_graph_of_one_process_is_copied(wanted):

@@ -99,7 +99,7 @@ class Edges(Protocol):
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32. Results are new arrays, and inputs stay unchanged, except the first arguments
-    of `mark`, `add_ends`, `add_degrees` and `add_sources`, and the keys of `orient`.
+    of `mark`, `count_ends`, `add_degrees` and `add_sources`, and the keys of `orient`.
 
     Where the CPU drops the loops of a frame, a device keeps them until their keys are sorted, and leaves them out of
     what it computes before. The CPU computes lazy keys at each reading, one chunk at a time in cache; a device makes an
@@ -144,7 +144,7 @@ class Edges(Protocol):
     def ranked(self, marks: Any, low: int, width: int) -> VertexMap:
         """Make the map of the marked ids."""
 
-    def add_ends(self, counts: Any, src: Any, dst: Any, of: Any) -> None:
+    def count_ends(self, counts: Any, src: Any, dst: Any, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges except loops; counts are modulo 2^32.
 
         `of` is as for `keys`.

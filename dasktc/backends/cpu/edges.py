@@ -137,7 +137,7 @@ def _fetch_ends(table: Any, src: Any, dst: Any, low: Any, i: Any) -> None:
 
 
 @KernelOfIds
-def _add_ends(src: StridedIds, dst: StridedIds, low: int, counts: Int32s) -> None:
+def _count_ends(src: StridedIds, dst: StridedIds, low: int, counts: Int32s) -> None:
     is_far = len(counts) > FAR
     for i in range(len(src)):
         if is_far:
@@ -253,13 +253,13 @@ class CpuEdges:
         table[ids] = np.arange(len(ids), dtype=np.int32)
         return TableMap(low, table, ids + low if low else ids)
 
-    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+    def count_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges."""
         src, dst = _of_one_type(src, dst)
         if isinstance(of, TableMap):
             _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
         else:
-            _add_ends(src, dst, of.low, counts)
+            _count_ends(src, dst, of.low, counts)
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges; with ranks oriented ones."""

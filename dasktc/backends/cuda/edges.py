@@ -88,7 +88,7 @@ class DeviceEdges:
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks are arrays of int32 over the vertices. Results are new arrays, and inputs are not changed, except
-    by `mark`, `add_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct_rows`.
+    by `mark`, `count_ends`, `add_degrees` and `add_sources`, which update their first argument, and by `distinct_rows`.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class DeviceEdges:
         self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
         return dense
 
-    def add_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
+    def count_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges except loops; modulo 2^32."""
         edge_values = *_wide(src, dst), *_numbers(src, of)
         if len(src) < self.many:

@@ -72,10 +72,10 @@ def count_ends(counts: Array, frames: Frame | list[Frame], vertices: VertexMap |
         for frame in frames:
             count_ends(counts, frame, vertices, backend)
     elif isinstance(vertices, IdRange | RangeMap):
-        backend.edges.add_ends(counts, *arrays_of(frames), vertices)
+        backend.edges.count_ends(counts, *arrays_of(frames), vertices)
     else:
         for _, ends in _dense_chunks(_columns(frames, vertices), vertices, backend):
-            backend.edges.add_ends(counts, *ends, DENSE)
+            backend.edges.count_ends(counts, *ends, DENSE)
     return counts
 
 

@@ -23,7 +23,7 @@ def test_large_tables_are_read_and_written_as_small_ones(width, rows, dtype, low
     rank, ids = rng.permutation(width).astype("int32"), IdRange(low, width)
 
     counts = np.zeros(width, "int32")
-    EDGES.add_ends(counts, src, dst, ids)
+    EDGES.count_ends(counts, src, dst, ids)
     assert (counts == np.bincount(offsets.ravel(), minlength=width)).all()
 
     ranks = np.sort(rank[offsets], axis=1).astype("int64").reshape(-1, 2)

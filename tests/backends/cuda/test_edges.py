@@ -101,7 +101,7 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     ranks = [sorted((int(rank[dense[a]]), int(rank[dense[b]]))) if a != b else (0, 0) for a, b in pairs]
     assert edges.keys(src, dst, found, shift, rank).tolist() == [high << shift | low for low, high in ranks]
     counts, ends = np.zeros(len(ids), "int32"), Counter(dense[end] for pair in proper for end in pair)
-    edges.add_ends(counts, src, dst, found)
+    edges.count_ends(counts, src, dst, found)
     assert counts.tolist() == [ends[place] for place in range(len(ids))]
     offsets = [np.array([end[k] - ids[0] for end in proper], "int32") for k in (0, 1)]
     wide = shift_of(width)
@@ -151,7 +151,7 @@ def test_ends_of_many_edges_are_dealt_before_they_are_counted(edges, rows, ids, 
     known = np.bincount(np.concatenate([src, dst])[np.tile(src != dst, 2)], minlength=ids)
     counts = np.full(ids, 7, "int32")
     dealing = replace(edges, many=0)
-    dealing.add_ends(counts, *((end + low).astype(dtype) for end in (src, dst)), IdRange(low, ids))
+    dealing.count_ends(counts, *((end + low).astype(dtype) for end in (src, dst)), IdRange(low, ids))
     assert (counts == known + 7).all()
 
 

@@ -113,7 +113,7 @@ def edge_keys(device):
         counts = xp.zeros(1024, "int32")
         for many in (1 << 20, 1):
             ends = map(partial(xp.tile, reps=5), (src, dst))  # several tiles
-            replace(edges, many=many).add_ends(counts, *ends, ids)
+            replace(edges, many=many).count_ends(counts, *ends, ids)
         edges.distinct_rows(xp.sort(xp.tile(keys, 3)), 10, xp.zeros(1024, "int32"), rank, counts)
         keys = edges.distinct(xp.sort(keys), 10)
         for add in (edges.add_degrees, edges.add_sources):

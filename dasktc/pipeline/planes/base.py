@@ -21,10 +21,9 @@ from dasktc.backends import Backend
 from dasktc.backends.edge_sample import Colours
 from dasktc.executors.base import Executor, Fold, starmap, tree
 from dasktc.executors.dask.worker_events import stage_ended, with_steps
-from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids, Options
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, reduce_ranges, splitters
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.tuning import Tuning
 from dasktc.pipeline.planes.vectors import Sharded
@@ -38,7 +37,7 @@ from dasktc.pipeline.stages.orient import DegreeFacts
 from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_rows
 from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
 from dasktc.pipeline.stages.shards import joined
-from dasktc.pipeline.stages.shuffle import quantiles
+from dasktc.pipeline.stages.shuffle import quantiles, reduce_slices
 from dasktc.planning.grid import Axis, Layout
 from dasktc.planning.orders import Order, Ranking
 from dasktc.planning.placement import NOWHERE, Where
@@ -127,16 +126,8 @@ class Plane(ABC):
         return is_single and ORDERS[self.options.chosen_reorder].ordered and rows < self.tuning.ranked_rows
 
     def for_edges(self, rows: int) -> Self:
-        """The plane for a graph of about this number of edges: the same, or one thread for a small graph.
-
-        In this process starting other threads takes longer than they save.
-        """
-        executor = self.executor
-        if not isinstance(executor, LocalExecutor) or self.threads == 1 or rows >= self.tuning.few_edges:
-            return self
-        local_executor = LocalExecutor(executor.store, backend=executor.backend)
-        local_executor.tracker = executor.tracker
-        return replace(self, executor=local_executor)
+        """The plane for a graph of about this number of edges: the same, or one thread of this process."""
+        return self
 
     # from degrees to directions
 
@@ -351,8 +342,47 @@ class Plane(ABC):
         where : sequence of str or None
             The worker for each range. Default: the plane's choice.
         """
-        ranges = self.exchange(stage, inputs, starts, bound)
-        return reduce_ranges(self.executor, stage, ranges, reduce, calls)[0]
+        return self.reduce_ranges(stage, self.exchange(stage, inputs, starts, bound), reduce, calls)[0]
+
+    def reduce_ranges(
+        self,
+        stage: str,
+        ranges: Ranges,
+        reduce: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        fold: Fold[Any] | None = None,
+    ) -> tuple[list[Any], Any]:
+        """Reduce the slices of each range to one result, and take the slices over.
+
+        Parameters
+        ----------
+        stage : str
+        ranges : list of lists of handles
+            Emptied.
+        reduce : callable (list of arrays, *call) -> result
+            It may empty the list.
+        calls : sequence of tuples
+            Further arguments for each range; no handles.
+        fold : Fold, optional
+            Reduction over all results, by `map_and_fold`.
+
+        Returns
+        -------
+        results : list of handles
+        folded : handle, or None
+        """
+        pairs = [list(pair) for pair in zip(ranges, calls, strict=True)]
+        ranges.clear()
+        if fold is None:
+            return self.executor.map(stage, reduce_slices, pairs, reduce), None
+        return self.map_and_fold(stage, reduce_slices, pairs, fold, reduce)
+
+    def map_and_fold(
+        self, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold[Any], *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """Map as `Executor.map` does, and also reduce the results."""
+        results = self.executor.map(stage, function, inputs, *shared)
+        return results, self.executor.fold(stage, fold, list(results))
 
     @property
     def make_keys(self) -> Callable[..., Array]:
@@ -361,30 +391,24 @@ class Plane(ABC):
 
     def keep_distinct(self, inputs: Inputs, rows: int, starts: list[int], shift: int) -> Canonical:
         """Exchange keys of edges, and keep each once."""
-        bound, calls = 1 << 2 * shift, self.distinct_calls(starts, shift)
+        bound, calls = 1 << 2 * shift, self._distinct_calls(starts, shift)
         partitions = self.redistribute("canonical", inputs, rows, starts, bound, distinct, calls)
         return Canonical(Handles(partitions), rows)
 
-    def exchange_and_fold(
-        self, frames: Frames, numbering: Numbering, fold: Fold[Any] | None
-    ) -> tuple[list[Any], Any, list[Array]]:
-        """Exchange the keys of frames, and keep each once; return partitions, the fold's result, and sampled keys.
-
-        Where a store may move partitions away, they are folded in the pass that makes them. Samples of frames cut the
-        keys where these suffice, and keys are then made as they are cut; else the keys are made and sampled, and there
-        is no sample to return.
-        """
-        inputs, starts, samples = self.keys_and_starts(frames, numbering)
-        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * numbering.shift)
-        calls = self.distinct_calls(starts, numbering.shift)
-        return *reduce_ranges(self.executor, "canonical", ranges, distinct, calls, fold), samples
+    def keep_distinct_and_fold(
+        self, inputs: Inputs, starts: list[int], shift: int, fold: Fold[Any]
+    ) -> tuple[list[Any], Any]:
+        """Exchange keys of edges, and keep each once; return partitions, and their fold."""
+        ranges = self.exchange("canonical", inputs, starts, 1 << 2 * shift)
+        return self.reduce_ranges("canonical", ranges, distinct, self._distinct_calls(starts, shift), fold)
 
     def keys_and_starts(
         self, frames: Frames, numbering: Numbering, rank: Any = None
     ) -> tuple[Inputs, list[int], list[Array]]:
         """Inputs of an exchange that makes keys of frames, the starts of its ranges, and sampled keys.
 
-        With ranks, of a device, keys are oriented ones over these.
+        Samples of frames cut the keys where these suffice, and keys are then made as they are cut; else the keys are
+        made and sampled, and there is no sample to return. With ranks, of a device, keys are oriented ones over these.
         """
         executor, backend, rows, vertices = self.executor, self.backend, frames.edge_rows, numbering.vertices
         shift, count, handles, samples = numbering.shift, self.partitions(rows), frames.frames.take(), list[Array]()
@@ -403,7 +427,7 @@ class Plane(ABC):
             starts = splitters(executor, "canonical", inputs.handles, rows, count)
         return inputs, starts, samples
 
-    def distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
+    def _distinct_calls(self, starts: list[int], shift: int) -> list[tuple[Any, ...]]:
         """Arguments of `edge_keys.distinct` for each range of canonical keys."""
         bound = 1 << 2 * shift
         return [(bound, self.backend, span) for span in pairwise([0, *starts, bound])]

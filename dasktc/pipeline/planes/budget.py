@@ -12,6 +12,7 @@ slab after another.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,14 +28,14 @@ from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids, bytes_of
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_both_degrees, add_up_degrees, add_up_sources
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, map_and_fold, reduce_ranges
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange_tasks
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
+from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.vectors import zipped
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages import orient
 from dasktc.pipeline.stages.blocks import Filling, slab, slab_spans
 from dasktc.pipeline.stages.canonical import DENSE, count_ends, dense_ends, frame_of_places, oriented_keys
-from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.read import SAMPLED, NoPart, join_parts, read_chunks
 from dasktc.pipeline.stages.shards import with_entries
 from dasktc.pipeline.stages.shuffle import quantiles, sample_step
@@ -43,7 +44,7 @@ from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Sizes
 from dasktc.registry import ORDERS, SCHEMES
 
-__all__ = ["BudgetPlane", "DealtGraph", "SampledEdges"]
+__all__ = ["BudgetPlane", "BudgetProcessPlane", "BudgetWorkersPlane", "DealtGraph", "SampledEdges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +77,12 @@ class RankedRanges(Canonical):
     """Handle of an array of int32, by dense id."""
     starts: list[int]
     """The first key of each range but the first."""
-    sums: Any = None
-    """Handle of what was added up in the pass that made the partitions, as `_sums_of_ranked` says; None: nothing."""
+    sums: Any
+    """Handle of what was added up as the partitions were made, as `_sums_of_ranked` says."""
 
 
 class BudgetPlane(Plane):
-    """Calls take no more than their share of `--memory`, and what they return may be moved out of memory."""
-
-    executor: LocalExecutor | DaskExecutor
+    """Calls take no more than their share of `--memory`, and the store may move what they return."""
 
     @property
     def stage_memory(self) -> int | None:
@@ -92,10 +91,15 @@ class BudgetPlane(Plane):
         return memory
 
     @property
+    def at_a_time(self) -> int:
+        """Number of calls that share the memory of one."""
+        return 1
+
+    @property
     def _call_memory(self) -> int:
         """What the budget leaves to each of several calls at a time."""
         store = self.executor.store
-        memory = store.memory_per_call if store.memory_in_parallel is None else store.memory_in_parallel
+        memory: int | None = store.memory_per_call if store.memory_in_parallel is None else store.memory_in_parallel
         assert memory is not None
         return memory
 
@@ -117,23 +121,20 @@ class BudgetPlane(Plane):
     def vertex_budget(self, ids: Ids) -> VertexBudget:
         """The memory of a call on whole vectors; calls on shards, which run at the same time, share it."""
         memory, budget_bytes = self.stage_memory, bytes_of(self.options.memory)
-        concurrency = 1 if self._on_workers else self.threads
         order, on_device = self.options.chosen_reorder, self.backend.on_device
-        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=concurrency, tuning=self.tuning)
+        budget = VertexBudget(memory, ids, order, on_device=on_device, at_a_time=self.at_a_time, tuning=self.tuning)
         return budget._replace(memory_ratio=budget_bytes / memory) if budget_bytes and memory else budget
 
     def canonical(self, frames: Frames, numbering: Numbering) -> Canonical:
         """Exchange keys by range, each range small enough to be sorted in a call, as far as the sample tells."""
-        may_rank = not (self.backend.on_device and self._on_workers)
-        if may_rank and self.is_ranked_by_rows(frames.edge_rows):
+        if self.is_ranked_by_rows(frames.edge_rows):
             return self._ranked(frames, numbering)
         if numbering.split is not None:
             numbering.split.edges.take()
             numbering.split.numbers.take()
-        degrees = None  # in this process they may be added up in the pass that makes the partitions
-        if not self._on_workers:
-            degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
-        partitions, degree_sums, samples = self.exchange_and_fold(frames, numbering, degrees)
+        degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
+        inputs, starts, samples = self.keys_and_starts(frames, numbering)
+        partitions, degree_sums = self.keep_distinct_and_fold(inputs, starts, numbering.shift, degrees)
         sample = np.concatenate(samples) if samples else None
         return SampledEdges(Handles(partitions), frames.edge_rows, degree_sums, sample)
 
@@ -168,15 +169,11 @@ class BudgetPlane(Plane):
             samples = executor.map("canonical", oriented_keys, list(inputs.handles), *shared)
             borders = quantiles([np.concatenate(executor.gather(samples))], [rows], count)
         starts = sorted({border >> shift << shift for border in borders} - {0})  # each range has whole rows
-        slices, calls = self.exchange("canonical", inputs, starts, 1 << 2 * shift), self.distinct_calls(starts, shift)
-        fold = self._sums_of_ranked(size, shift)
-        partitions, sums = reduce_ranges(executor, "canonical", slices, distinct, calls, fold)
+        partitions, sums = self.keep_distinct_and_fold(inputs, starts, shift, self._sums_of_ranked(size, shift))
         return RankedRanges(Handles(partitions), rows, rank=rank, starts=starts, sums=sums)
 
-    def _sums_of_ranked(self, size: int, shift: int) -> Fold[Any] | None:
+    def _sums_of_ranked(self, size: int, shift: int) -> Fold[Any]:
         """What the pass that makes oriented partitions adds up; on a GPU remainders, too, which measure grids."""
-        if self._on_workers:
-            return None
         if not self.backend.on_device:
             return add_up_both_degrees(size, shift, self.backend)
         zeros = partial(orient.zero_degrees_and_residues, size, self.backend)
@@ -188,30 +185,12 @@ class BudgetPlane(Plane):
         largest = min(super().largest_partition(edges, edge_bytes), max(1, self._call_memory // nbytes))
         return min(largest, self.piece_edges(edges)) if self.backend.on_device else largest
 
-    @property
-    def _on_workers(self) -> bool:
-        """Whether calls are made on workers; else in this process."""
-        return isinstance(self.executor, DaskExecutor)
-
-    @property
-    def _slices_are_tasks(self) -> bool:
-        """Whether a scheduler takes lists apart: not where the store tells the client the places of their entries."""
-        return isinstance(self.executor, DaskExecutor) and not self.executor.store.placed
-
-    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
-        """Cut every input once; in two steps where slices are tasks of a scheduler, and many."""
-        has_many_slices = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if has_many_slices and starts and self._slices_are_tasks else exchange
-        return function(self.executor, stage, inputs, starts, bound)
-
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient the partitions and add up out-degrees in one pass, which may deal edges to ranges of rows as well."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, RankedRanges):
             sums, residues = edges.sums, None
-            if sums is None:
-                sums = executor.fold("orient", add_up_both_degrees(size, shift, backend), list(edges.partitions))
-            elif backend.on_device:
+            if backend.on_device:
                 (sums,), residues = executor.transpose("orient", [sums], 2)
                 residues = on_host(executor.gather(residues)[0])
             pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
@@ -219,24 +198,19 @@ class BudgetPlane(Plane):
             vectors = [degrees, edges.rank, outward]
             more = {"starts": edges.starts, "residues": residues}
             return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering, RankedGraph, **more)
-        degrees = edges.degrees
-        if degrees is None:
-            degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
-        rank = executor.submit("orient", orient.ranks_of, [degrees], backend)
-        first_rows, residues = self._rows_to_deal_to(edges, rank, shift), None
+        degrees, rank = edges.degrees, executor.submit("orient", orient.ranks_of, [edges.degrees], backend)
+        first_rows, residues = self.rows_to_deal_to(edges, rank, shift), None
         handles = edges.partitions.take()
         if first_rows is None:
             sources = add_up_sources(size, shift, backend)
-            partitions, outward = map_and_fold(
-                executor, "orient", orient.oriented, handles, sources, rank, shift, backend
-            )
+            partitions, outward = self.map_and_fold("orient", orient.oriented, handles, sources, rank, shift, backend)
         else:
             sums = Fold(
                 partial(orient.no_sums, size, backend), partial(orient.add_sums, shift=shift, backend=backend), list.pop
             )
             starts = [row << shift for row in first_rows[1:]]
-            slices, outward_and_residues = map_and_fold(
-                executor, "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
+            slices, outward_and_residues = self.map_and_fold(
+                "orient", orient.oriented_slices, handles, sums, rank, starts, shift, backend
             )
             (outward,), residues = executor.transpose("orient", [outward_and_residues], 2)
             partitions = [piece for pieces in executor.transpose("orient", slices, len(first_rows)) for piece in pieces]
@@ -249,24 +223,9 @@ class BudgetPlane(Plane):
             partitions, vectors, facts, numbering, DealtGraph, first_rows=first_rows, residues=residues
         )
 
-    def _rows_to_deal_to(self, edges: Canonical, rank: Any, shift: int) -> list[int] | None:
-        """First rows of the ranges to deal edges to, where every pass moves them to the host and back; else None.
-
-        A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
-        Rows are cut by a sample of the canonical keys, which must fit a call with both ends and the result.
-        """
-        executor, backend, partition = self.executor, self.backend, self.options.partition
-        is_replicated = partition == "auto" or SCHEMES[partition].replicated or SCHEMES[partition].dealing.in_turn
-        is_ordered = ORDERS[self.options.chosen_reorder].ordered
-        count = self.partitions(edges.rows)
-        if self._on_workers or not backend.on_device or not is_replicated or not is_ordered or count == 1:
-            return None
-        sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
-        if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
-            return None
-        call = orient.first_rows, sample, rank, count, shift, backend
-        (first_rows,) = executor.gather([executor.submit("orient", *call)])
-        return list(first_rows)
+    def rows_to_deal_to(self, edges: Canonical, rank: Any, shift: int) -> list[int] | None:
+        """First rows of the ranges that edges are dealt to as they are oriented; None: they are not."""
+        return None
 
     def measure(self, graph: Oriented, layout: Layout) -> Sizes:
         """Measure a layout by the remainders that were counted, where the grid's parts divide their modulus."""
@@ -285,17 +244,60 @@ class BudgetPlane(Plane):
             return super().blocks(graph, layout, edges, where)
         ranges, spans = graph.inputs(), [(*span, self.backend) for span in slab_spans(layout, [graph.first_rows])]
         graph.partitions.take()
-        slabs, _ = reduce_ranges(self.executor, "blocks", ranges, slab, spans)
+        slabs, _ = self.reduce_ranges("blocks", ranges, slab, spans)
         return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
 
     def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
         """Stack one block after another: a whole one may take more than a thread's share of the budget."""
-        has_many_slabs = len(slabs) > len(layout.places)
         calls = self.stacks(slabs, layout, planned)
-        if has_many_slabs and not self._on_workers and None not in planned:
-            calls.reverse()
-            return {place: self._filled(*calls.pop()) for place in layout.places}
         return self.stack_at_homes(calls, layout, where if len(calls) > 1 else NOWHERE)
+
+
+class BudgetProcessPlane(BudgetPlane):
+    """In this process, where the plane knows which results the store moves, and when."""
+
+    executor: LocalExecutor
+    for_edges = ProcessPlane.for_edges
+
+    @property
+    def at_a_time(self) -> int:
+        """Those of all threads."""
+        return self.threads
+
+    def map_and_fold(
+        self, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold[Any], *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """Map and reduce in one pass where a store moves results away at once."""
+        if self.executor.store.repeats:
+            return self.executor.map_and_fold(stage, function, inputs, fold, *shared)
+        return super().map_and_fold(stage, function, inputs, fold, *shared)
+
+    def rows_to_deal_to(self, edges: Canonical, rank: Any, shift: int) -> list[int] | None:
+        """Ranges where every pass moves the edges to the host and back.
+
+        A single block is built from these ranges; a grid by remainder is measured by the remainders counted with them.
+        Rows are cut by a sample of the canonical keys, which must fit a call with both ends and the result.
+        """
+        executor, backend, partition = self.executor, self.backend, self.options.partition
+        is_replicated = partition == "auto" or SCHEMES[partition].replicated or SCHEMES[partition].dealing.in_turn
+        is_ordered = ORDERS[self.options.chosen_reorder].ordered
+        count = self.partitions(edges.rows)
+        if not backend.on_device or not is_replicated or not is_ordered or count == 1:
+            return None
+        sample, memory = edges.sample if isinstance(edges, SampledEdges) else None, self.stage_memory
+        if sample is None or (memory is not None and 4 * int(sample.nbytes) > memory):
+            return None
+        call = orient.first_rows, sample, rank, count, shift, backend
+        (first_rows,) = executor.gather([executor.submit("orient", *call)])
+        return list(first_rows)
+
+    def stack(self, slabs: list[Any], layout: Layout, planned: list[int | None], where: Where) -> Blocks:
+        """Fill one block after another, where its slabs together take more than a call may."""
+        if len(slabs) == len(layout.places) or None in planned:
+            return super().stack(slabs, layout, planned, where)
+        calls = self.stacks(slabs, layout, planned)
+        calls.reverse()
+        return {place: self._filled(*calls.pop()) for place in layout.places}
 
     def _filled(self, slabs: list[Any], *block: Any) -> Any:
         """Assemble a block from its slabs, each freed once it is copied; return the block's handle."""
@@ -305,3 +307,19 @@ class BudgetPlane(Plane):
         handle = self.executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
         filling.check()
         return handle
+
+
+class BudgetWorkersPlane(BudgetPlane):
+    """On workers, each of which keeps results within a budget of its own."""
+
+    executor: DaskExecutor
+
+    def is_ranked_by_rows(self, rows: int) -> bool:
+        """Not by GPUs: the client, which may have none, cuts ranges by a sample."""
+        return not self.backend.on_device and super().is_ranked_by_rows(rows)
+
+    def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
+        """In two steps where slices are tasks, and many: not where the client knows the places of a list's entries."""
+        if self.executor.store.placed:
+            return super().exchange(stage, inputs, starts, bound)
+        return exchange_tasks(self.executor, stage, inputs, starts, bound, self.tuning.direct)

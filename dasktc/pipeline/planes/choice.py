@@ -1,4 +1,4 @@
-"""Chooses the plane of a run by its mode, which nothing else asks; `BudgetPlane` serves one process and workers."""
+"""Chooses the plane of a run by its mode, which nothing else asks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.pipeline.planes.answers import Answers, BudgetAnswers, BudgetWorkersAnswers, WorkersAnswers
 from dasktc.pipeline.planes.base import Plane
-from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.budget import BudgetProcessPlane, BudgetWorkersPlane
 from dasktc.pipeline.planes.graph import Numbering, SplitIds
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.sharded import ShardedPlane
@@ -31,12 +31,10 @@ def choose(executor: Executor, options: Options, tuning: Tuning | None = None) -
     tuning : Tuning, optional
         Default: `tuning.TUNING`.
     """
-    kind: type[Plane] = ProcessPlane
-    if executor.store.memory_per_call is not None:
-        kind = BudgetPlane
-    elif isinstance(executor, DaskExecutor):
-        kind = WorkersPlane
-    return kind(executor, options, tuning or TUNING)
+    kinds: tuple[type[Plane], type[Plane]] = ProcessPlane, BudgetProcessPlane
+    if isinstance(executor, DaskExecutor):
+        kinds = WorkersPlane, BudgetWorkersPlane
+    return kinds[executor.store.memory_per_call is not None](executor, options, tuning or TUNING)
 
 
 def with_vertices(plane: Plane, numbering: Numbering) -> Plane:
@@ -67,14 +65,19 @@ class _ShardedWorkersPlane(ShardedPlane, WorkersPlane):
     executor: DaskExecutor
 
 
-class _ShardedBudgetPlane(ShardedPlane, BudgetPlane):
-    executor: LocalExecutor | DaskExecutor
+class _ShardedBudgetProcessPlane(ShardedPlane, BudgetProcessPlane):
+    executor: LocalExecutor
+
+
+class _ShardedBudgetWorkersPlane(ShardedPlane, BudgetWorkersPlane):
+    executor: DaskExecutor
 
 
 _SHARDED: dict[type[Plane], Callable[..., Plane]] = {
     ProcessPlane: _ShardedProcessPlane,
     WorkersPlane: _ShardedWorkersPlane,
-    BudgetPlane: _ShardedBudgetPlane,
+    BudgetProcessPlane: _ShardedBudgetProcessPlane,
+    BudgetWorkersPlane: _ShardedBudgetWorkersPlane,
 }
 """Each mode's plane with sharded vectors."""
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from dasktc.backends.vertex_maps import check_size
 from dasktc.executors.base import Executor, tree
-from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.pipeline.planes.vectors import Sharded, zipped
 from dasktc.pipeline.stages.shards import (
     ValueOps,
@@ -56,12 +55,13 @@ def numbered(
     """
     starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
-    arity = ARITY if executor.store.memory_per_call is None else ARITY_WITHIN
+    has_budget = executor.store.memory_per_call is not None
+    arity = ARITY_WITHIN if has_budget else ARITY
     parts = [tree(executor, stage, ops.unite, list(shard_lists), arity) for shard_lists in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
     distinct_values = Sharded(tuple(accumulate(sizes, initial=0)), parts)
-    if isinstance(executor, DaskExecutor):  # an entry of a list would be a task
+    if not has_budget:  # on workers an entry of a list would be a task
         numbers = [
             executor.map(stage, number_values, shard_lists, part, first, ops)
             for shard_lists, part, first in zip(ranges, parts, distinct_values.starts, strict=False)

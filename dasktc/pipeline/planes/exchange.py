@@ -8,18 +8,17 @@ the R ranges: 2·P·√R tasks, for one more pass over the keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from dasktc.executors.base import Executor, Fold
-from dasktc.executors.local import LocalExecutor
-from dasktc.pipeline.stages.shuffle import cut_input, cut_together, quantiles, reduce_slices, sample, sample_step
+from dasktc.executors.base import Executor
+from dasktc.pipeline.stages.shuffle import cut_input, cut_together, quantiles, sample, sample_step
 
-__all__ = ["Inputs", "Ranges", "exchange", "exchange_in_two_steps", "map_and_fold", "reduce_ranges", "splitters"]
+__all__ = ["Inputs", "Ranges", "exchange", "exchange_tasks", "splitters"]
 
 Ranges = list[list[Any]]
 """Handles of the slices of each range."""
@@ -67,8 +66,12 @@ def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], 
     return executor.transpose(stage, slices, len(starts) + 1)
 
 
-def exchange_in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
-    """Exchange as `exchange` does, by way of wide ranges; parameters and result are the same."""
+def exchange_tasks(
+    executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int, direct: int
+) -> Ranges:
+    """Exchange as `exchange` does, where every slice is a task; by way of wide ranges if these are above `direct`."""
+    if not starts or len(inputs.handles) * (len(starts) + 1) <= direct:
+        return exchange(executor, stage, inputs, starts, bound)
     ranges, width = [], isqrt(len(starts)) + 1
     wide_starts = starts[width - 1 :: width]
     for number, slices_of_range in enumerate(exchange(executor, stage, inputs, wide_starts, bound)):
@@ -82,51 +85,6 @@ def exchange_in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts
         slices = executor.map(stage, cut_together, groups, inner_starts, bound, executor.backend)
         ranges += executor.transpose(stage, slices, len(inner_starts) + 1)
     return ranges
-
-
-def reduce_ranges(
-    executor: Executor,
-    stage: str,
-    ranges: Ranges,
-    reduce: Callable[..., Any],
-    calls: Sequence[tuple[Any, ...]],
-    fold: Fold[Any] | None = None,
-) -> tuple[list[Any], Any]:
-    """Reduce the slices of each range to one result, and take the slices over.
-
-    Parameters
-    ----------
-    executor : Executor
-    stage : str
-    ranges : list of lists of handles
-        Emptied.
-    reduce : callable (list of arrays, *call) -> result
-        It may empty the list.
-    calls : sequence of tuples
-        Further arguments for each range; no handles.
-    fold : Fold, optional
-        Reduction over all results, in the same pass where they go out of core.
-
-    Returns
-    -------
-    results : list of handles
-    folded : handle, or None
-    """
-    pairs = [list(pair) for pair in zip(ranges, calls, strict=True)]
-    ranges.clear()
-    if fold is None:
-        return executor.map(stage, reduce_slices, pairs, reduce), None
-    return map_and_fold(executor, stage, reduce_slices, pairs, fold, reduce)
-
-
-def map_and_fold(
-    executor: Executor, stage: str, function: Callable[..., Any], inputs: list[Any], fold: Fold[Any], *shared: Any
-) -> tuple[list[Any], Any]:
-    """Map as `Executor.map` does, and also reduce the results: in one pass, where a store here moves these away."""
-    if isinstance(executor, LocalExecutor) and executor.store.repeats:
-        return executor.map_and_fold(stage, function, inputs, fold, *shared)
-    results = executor.map(stage, function, inputs, *shared)
-    return results, executor.fold(stage, fold, list(results))
 
 
 def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count: int) -> list[int]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,14 +61,11 @@ from dasktc.pipeline.stages.orient import (
     zero_degrees,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES, sample_step
+from dasktc.pipeline.stages.shuffle import sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = ["ProcessPlane"]
-
-WANTED_ON_DEVICE = 1 << 12
-"""Sampled keys of a GPU, whose few ranges may differ by some 5 %: it waits while the host sorts them."""
 
 
 class ColumnHandles(Handles):
@@ -140,7 +137,7 @@ class ProcessPlane(Plane):
             rows = sum(getattr(part, "rows", 0) for part in parts)
             parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // self.threads)))
         upstream = upstream_of(executor, parts)
-        wanted = WANTED_ON_DEVICE if backend.on_device else WANTED_SAMPLES
+        wanted = self.tuning.samples[backend.name]
         step = partial(sample_step, ranges=self.threads, parts=len(parts), wanted=wanted)
         pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
         results = executor.map("read-rows", read_group, pairs, step, backend, runs_of(len(parts)), source.sample)
@@ -174,8 +171,18 @@ class ProcessPlane(Plane):
         if self._sorts_together(rows):
             return Canonical(Handles(self._sorted(frames.frames.take(), rows, numbering)), rows)
         degrees = add_up_degrees(numbering.size, numbering.shift, self.backend)
-        partitions, degree_sums, _ = self.exchange_and_fold(frames, numbering, degrees)
+        inputs, starts, _ = self.keys_and_starts(frames, numbering)
+        partitions, degree_sums = self.keep_distinct_and_fold(inputs, starts, numbering.shift, degrees)
         return Canonical(Handles(partitions), rows, degree_sums)
+
+    def for_edges(self, rows: int) -> Self:
+        """One thread for a small graph: starting others takes longer than they save."""
+        executor = self.executor
+        if self.threads == 1 or rows >= self.tuning.few_edges:
+            return self
+        alone = LocalExecutor(executor.store, backend=executor.backend)
+        alone.tracker = executor.tracker
+        return replace(self, executor=alone)
 
     def _ranked(self, frames: Frames, numbering: Numbering) -> RankedColumns:
         """Sort keys that are oriented already, by the rows that name each vertex; takes the frames over.

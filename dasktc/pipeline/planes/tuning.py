@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dasktc.backends import PARTITION_EDGES
+from dasktc.pipeline.stages.shuffle import WANTED_SAMPLES
 from dasktc.planning.placement import ONE_PARTITION
 
 __all__ = ["TUNING", "Tuning"]
@@ -55,6 +56,9 @@ class Tuning:
     """Most slices, each a task, of an exchange in one step."""
     passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)
     """Most ranges each of which reads a whole partition to pick its keys; for more, a task cuts the partition once."""
+    samples: Mapping[str, int] = _by_name(cpu=WANTED_SAMPLES, cuda=1 << 12)
+    """Sampled edges in one process that cut ranges. A GPU's few ranges may differ by some 5 %: it waits while the host
+    sorts the sample."""
     partial_sums: int = 8
     """Most partial sums that each consumer adds up by itself; a task adds up more."""
     few_edges: int = 1 << 18

@@ -42,7 +42,7 @@ from dasktc.pipeline.planes.base import (
     facts_for_plan,
     read_group,
 )
-from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange, exchange_in_two_steps, splitters
+from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange_tasks, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
 from dasktc.pipeline.planes.vertex_budget import LEAST_MEMORY, MERGE_FACTOR, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys
@@ -73,7 +73,7 @@ from dasktc.pipeline.stages.orient import (
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.placement import ONE_PARTITION, Where
+from dasktc.planning.placement import Where
 
 __all__ = [
     "KEY_BYTES",
@@ -144,8 +144,8 @@ class WorkersPlane(Plane):
         groups = self._groups(parts)
         upstream = iter(upstream_of(executor, chain.from_iterable(groups)))
         step = partial(sample_step, ranges=self.threads, parts=len(groups))
-        runs = runs_of(len(parts))
-        calls = [(group, [next(upstream) for _ in group], step, self.backend, runs, source.sample) for group in groups]
+        further = step, self.backend, runs_of(len(parts)), source.sample, self.tuning.one_partition
+        calls = [(group, [next(upstream) for _ in group], *further) for group in groups]
         has_holders = any(part.upstream is not None for part in parts)  # by Dask, which holds them
         homes = () if has_holders else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
@@ -348,9 +348,7 @@ class WorkersPlane(Plane):
 
     def exchange(self, stage: str, inputs: Inputs, starts: list[int], bound: int) -> Ranges:
         """Cut every input into slices that are tasks of their own; in two steps where these are many."""
-        has_many_slices = len(inputs.handles) * (len(starts) + 1) > self.tuning.direct
-        function = exchange_in_two_steps if has_many_slices and starts else exchange
-        return function(self.executor, stage, inputs, starts, bound)
+        return exchange_tasks(self.executor, stage, inputs, starts, bound, self.tuning.direct)
 
     def redistribute(
         self,
@@ -427,10 +425,16 @@ def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list
 
 
 def _read(
-    parts: tuple[Part, ...], upstream: list[Any], stride: Callable[[int], int], backend: Any, runs: int, colours: Any
+    parts: tuple[Part, ...],
+    upstream: list[Any],
+    stride: Callable[[int], int],
+    backend: Any,
+    runs: int,
+    colours: Any,
+    one_partition: int,
 ) -> Measured:
     edges, facts = read_group(list(zip(parts, upstream, strict=True)), stride, backend, runs, colours)
-    if facts.rows >= ONE_PARTITION and not backend.on_device:
+    if facts.rows >= one_partition and not backend.on_device:
         trim_arrow()  # of decoding
     return Measured(backend.edge_frame(edges), facts)
 

@@ -19,7 +19,7 @@ from dasktc.io.generators.synthetic import kronecker
 from dasktc.io.memory import from_object
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import ReadOptions
-from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.budget import BudgetProcessPlane
 from dasktc.pipeline.planes.process import ProcessPlane
 from dasktc.pipeline.planes.workers import WorkersPlane
 from dasktc.pipeline.stages.id_maps import arrays_of
@@ -63,7 +63,7 @@ SOURCES = {
 }
 every_source = pytest.mark.parametrize("name", SOURCES)
 every_plane = pytest.mark.parametrize(
-    ("plane", "options"), [(ProcessPlane, {}), (BudgetPlane, {"memory": "20MB"})], ids=["process", "budget"]
+    ("plane", "options"), [(ProcessPlane, {}), (BudgetProcessPlane, {"memory": "20MB"})], ids=["process", "budget"]
 )
 
 

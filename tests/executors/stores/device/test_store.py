@@ -37,7 +37,7 @@ from dasktc.executors.stores.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, RunOptions, bytes_of
 from dasktc.pipeline.planes import Plane
-from dasktc.pipeline.planes.budget import BudgetPlane
+from dasktc.pipeline.planes.budget import BudgetProcessPlane
 from dasktc.pipeline.planes.tuning import TUNING
 from dasktc.pipeline.stages import orient
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -553,7 +553,7 @@ def test_edges_that_a_block_lost_are_an_error(collected, emulated, tmp_path):
     with on_gpu(tmp_path, 0, TO_HOST) as tasks:
         slabs = [tasks.submit("a", lambda of=of: of) for of in (slab, more)]
         with pytest.raises(CountError, match="holds 4 edges, the plan 5"):
-            BudgetPlane(tasks, Options(), TUNING)._filled(slabs, place, layout, emulated, 5)
+            BudgetProcessPlane(tasks, Options(), TUNING)._filled(slabs, place, layout, emulated, 5)
 
 
 def test_inputs_come_while_the_call_before_computes(collected, tmp_path):

@@ -59,6 +59,8 @@ class Tuning:
     samples: Mapping[str, int] = _by_name(cpu=WANTED_SAMPLES, cuda=1 << 12)
     """Sampled edges in one process that cut ranges. A GPU's few ranges may differ by some 5 %: it waits while the host
     sorts the sample."""
+    cut_rows: Mapping[str, int] = _by_name(cpu=1 << 20, cuda=1 << 27)
+    """Rows whose keys a worker makes and cuts into ranges at a time, beside those that it has cut."""
     partial_sums: int = 8
     """Most partial sums that each consumer adds up by itself; a task adds up more."""
     few_edges: int = 1 << 18

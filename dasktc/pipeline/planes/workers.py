@@ -6,10 +6,9 @@ CPU, and where ranges are many, one more task cuts each partition into all range
 keys of its range itself. If sending whole partitions takes less time than such tasks, each range gets these, and picks
 its own keys. Each worker ranks the vertices for itself if that takes less time than to receive the ranks.
 
-On the CPU a graph that may become one block in `degree` order is sent once where pieces travel: vertices are ranked by
-the rows that name them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted
-keys of a range are a slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by
-row.
+A graph that may become one block in `degree` order is sent once where pieces travel: vertices are ranked by the rows
+that name them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted keys of a
+range are a slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by row.
 
 A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
 needs of them (`Executor.measured`). Every worker stacks the single block for itself.
@@ -192,8 +191,10 @@ class WorkersPlane(Plane):
         executor, backend, rows, shift = self.executor, self.backend, frames.edge_rows, numbering.shift
         span, size, holders, handles = numbering.span, numbering.size, self._holders(frames), frames.frames.take()
         count, counts = self.partitions(rows), None
+        # Vertices rank by rows however edges travel: a checkpoint fits the same count with other workers.
+        counts_rows = self.is_ranked_by_rows(rows)
         if span is not None:
-            if self._counts_rows(rows):
+            if counts_rows:
                 ends_of = partial(count_ends, vertices=span, backend=backend)
                 counts = self._row_counts(handles, holders, ends_of, size)
             ends = None if backend.on_device else lazy_keys_of
@@ -202,7 +203,7 @@ class WorkersPlane(Plane):
             starts = quantiles(samples, [edges for _, edges in frames.samples], count)
         else:
             keys = executor.map("canonical", self.make_keys, handles, numbering.vertices, shift, backend)
-            if self._counts_rows(rows):  # as degrees of edges that may be repeated
+            if counts_rows:  # as degrees of edges that may be repeated
                 counts = self._row_counts(keys, holders, partial(add_degrees, shift=shift, backend=backend), size)
             inputs = PlacedInputs(keys, holders=holders)
             starts = splitters(executor, "canonical", keys, rows, count)
@@ -212,13 +213,6 @@ class WorkersPlane(Plane):
         """The worker that has each frame; None where there is one worker."""
         homes = self.homes(len(frames.frames))
         return frames.holders if frames.holders and homes[0] is not None else homes
-
-    def _counts_rows(self, rows: int) -> bool:
-        """Whether vertices are ranked by rows, however edges travel: as in one process, unless they are in shards.
-
-        A checkpoint thus fits the same count with other workers. On GPUs vertices are ranked by degree.
-        """
-        return not self.backend.on_device and self.is_ranked_by_rows(rows)
 
     def _row_counts(
         self, handles: list[Any], holders: Sequence[str | None], add: Callable[..., Array], size: int
@@ -238,7 +232,7 @@ class WorkersPlane(Plane):
     def _sends_rows(self, frames: Frames) -> bool:
         """Whether edges are sent once, by ranges of ranked rows: ids are integers, and pieces travel in one step."""
         sources, count, rows = len(frames.frames), self.partitions(frames.edge_rows), frames.edge_rows
-        if not self._counts_rows(rows) or not frames.samples or sources * count > self.tuning.direct:
+        if not self.is_ranked_by_rows(rows) or not frames.samples or sources * count > self.tuning.direct:
             return False
         return not self._whole(sources, _leaving(self._holders(frames), self.homes(count)), rows)
 
@@ -260,8 +254,9 @@ class WorkersPlane(Plane):
         counts = self._row_counts(list(edges), holders, ends_of, numbering.size)
         call = ranks_and_starts, list(counts), samples, [weight for _, weight in frames.samples], count, shift, backend
         ranks = self._ranks("canonical", call, len(counts), rows, numbering.size, holders)
+        further = shift, backend, self.tuning.cut_rows[backend.name]
         items = [
-            executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], shift, backend, prefer=holder)
+            executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], *further, prefer=holder)
             for frame, holder in zip(edges.drain(), holders, strict=True)
         ]
         ranks_at_homes = [ranks.get(home, ranks[holders[0]]) for home in homes]

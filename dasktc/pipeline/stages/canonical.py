@@ -28,8 +28,8 @@ Array = Any
 Frame = Any
 DENSE = IdRange(0, 0)
 """Ids that are dense ids already."""
-CUT_ROWS, MOST_CUTS = 1 << 20, 16
-"""Rows whose keys are cut at a time, and most cuts of a frame: of a longer one, more rows are cut at a time."""
+MOST_CUTS = 16
+"""Most cuts of a frame: of a longer one, more rows are cut at a time."""
 
 
 def distinct_in_buckets(span: tuple[int, int], buckets: Buckets, shift: int) -> Array:
@@ -94,11 +94,11 @@ def keys_in_range(ends: Any, ids: IdRange, shift: int) -> Array:
 
 
 def oriented_in_ranges(
-    frames: Frame | list[Frame], ids: IdRange, ranks: Ranks, shift: int, backend: Backend, cut_rows: int = CUT_ROWS
+    frames: Frame | list[Frame], ids: IdRange, ranks: Ranks, shift: int, backend: Backend, cut_rows: int
 ) -> list[list[Array]]:
     """Keys over ranks of a frame, or of a list of frames, cut into the ranges that came with the ranks.
 
-    Keys of some rows at a time are cut, so that no other copy of all keys is needed.
+    Keys of `cut_rows` rows at a time are cut, so that no other copy of all keys is needed.
     """
     rank, slices = aligned(ranks.rank), list[list[Array]]()
     for frame in frames if isinstance(frames, list) else [frames]:

@@ -182,7 +182,8 @@ def _usual_modules() -> list[tuple[str, Defines]]:
     """Modules that a count with kernel `auto` needs: file and macros, in the order in which it needs them."""
     sorts = [("sort", macros) for macros in RadixSort(device()).defines()]
     kernels = [(kernel.file, launch.defines(name)) for name, kernel in KERNELS.items() if kernel.auto]
-    return [("generate", (("WIDE", 0),)), ("edges", (("WIDE", 0),)), *sorts, ("vertices", ()), *kernels]
+    narrow, wide = ("edges", (("WIDE", 0),)), ("edges", (("WIDE", 1),))  # wide: keys of sampled edges
+    return [("generate", (("WIDE", 0),)), narrow, *sorts, ("vertices", ()), wide, *kernels]
 
 
 def warm() -> int:

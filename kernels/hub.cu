@@ -6,7 +6,7 @@
 // first rows, and entries crowd into few words. So, each edge by the first rule that fits:
 //
 // * A table row of at most SMALL entries: a thread per entry of A, which is looked up in hub v's bitmap
-//   in global memory; or a thread per edge, which merges A and B.
+//   in global memory; or a thread per edge, which searches B for the entries of A, or merges both.
 // * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
 //   in a register and ANDs it with the bitmaps of all near hubs of the row: 2 to 3 entries at a time,
 //   from bitmaps that fit in the second level cache. No cut at v is needed, because B ends there.
@@ -100,6 +100,30 @@
 //     near hubs with 6.5 instructions a word in place of 15 (bitmaps' places read from shared memory, four at a time)
 //     took 8.7 in place of 8.4: the L2 gives 72 % of its peak. 10.5, where words beyond a bitmap's end are read as well
 //
+//  11 predicted                         -     -    38      -      -       tables 17: no read of a list waits for another;
+//     edges 6: a thread searches where it merged, and the last blocks of a grid do not run alone
+//     counted, in turns with 10           -     -     -      -      -       scale 24: tables 22.0 to 18.3, edges 7.7 to
+//       5.9; scale 22: 2.57 to 2.23 and 1.85 to 1.43; scale 20: edges 0.53 to 0.43; scale 26: tables 226 to 168
+//     measured                           1.9   7.8  41.0    2.9     -       in turns with 10, which took 2.4, 8.9, 46.6
+//       and 2.9 on that card; scale 26: 281
+//     learnt: tables hardly wait for DRAM: with all lists in one MB they took 18.7 of 21.9, without lists 2.3. Half of
+//     the lists have ids beyond the bitmap, one id in 16 of all, and these took 5.6: each group of lanes waited for the
+//     longest list of four, and read an id a lane at a time. Lists are now cut in chunks of 64 ids, and of 16 beyond the
+//     bitmap (chunks of 128: 0.6 more), so that groups have equal work; a warp has up to 64 of them (32: 0.7 more; 96:
+//     0.2 less). The next item asked for ahead: 0.3 less, at scale 22 0.1. Of these tables, ids beyond the bitmap take
+//     3.9, and DRAM 1.9. Edges: a multiprocessor has room for five of its eight blocks, so the other three ran alone;
+//     with eight times as many blocks 1.1 less. Merges in short rows took 4.3 of 7.7, searches of B for A's entries take
+//     3.2. But short lists are merged sooner: `bitmap`, which is for small graphs, took 1.1 to 1.2 times as long with
+//     searches, so it merges as before
+//
+// Tried in version 11 and not kept; tables, scale 24. What passes a filter, 1.3 M ids, looked up by 32 lanes together,
+// of several tables if need be: 0.6 to 1.5 more, though without lookups they take 0.6 to 1.2 less. Three chunks ahead 0.2
+// to 1.5 more, one 2.6; 48 registers 1.1 more; four lanes a chunk 1.3. Lists, 6.9: 32 registers 6.7; more blocks 6.8, but
+// tables 0.4 more; without the search for the entries below BITMAP 6.3; columns read to leave the L2 first 6.9; a pass
+// for each of 2, 3 and 5 ranges of v, so that fewer tables' records are written at a time (predicted 5) 6.9, 7.1, 7.6,
+// and at scale 26 44.0, 44.1, 45.9 in place of 45.3. Edges: two or four entries of A searched together 0.2 to 0.5 more,
+// at scale 20 0.06 less; each from where the search before it ended: nothing.
+//
 // Tried in version 10 and not kept; tables, scale 24, beside 21.7: 4, 3 and 1 warps a table 25.6 to 27.6, 25.5, 30.6;
 // the next item and its row's place asked for ahead 24.0; 64 and 48 registers 23.1, 26.5; 8 lanes a list 23.1 (scale
 // 22 2.48 beside 2.53); four and two lists ahead 22.8, 22.9; one and three tails ahead 23.6, 22.9. hub_edges with 64,
@@ -140,6 +164,8 @@
 // with records of 64 bytes takes 14 ms more: 8.6 GB are allocated in 10, and written in 5.5.
 //
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
+// Bounds of version 11 before its last steps (tables 20.6; Nsight Compute): issue slots 67 %, L2 69 %, shared memory 68 %,
+// DRAM 49 %, one L2 hit in 9. The hottest 50 MB of rows are 29 % of what is streamed.
 // Bounds of version 9, scale 24 (Nsight Compute): edges 7.6 ms: half the warps that fit, waiting; L2 52 % busy. Near
 // hubs 8.4: L2 72 %, issue slots 82 %. Lists 6.8: random sectors, L2 60 %; a warp waits for 74 of 80 cycles. Tables
 // 22.3: 48 GB from DRAM, 45 % of its rate, one L2 hit in 6; L2 64 %, shared memory 57 %, shifts and logic 66 %, issue
@@ -193,11 +219,8 @@ __device__ __forceinline__ void short_edge(const Task& t, int64 p, int64 first, 
   int64 a = before(t, p, first, last, v);
   sums.probes += a;
   if (a == 0 || v < t.hubs) { return; }
-  if (b <= 4 * SMALL) {
-    sums.triangles += merged(t.table.columns + first, a, t.stream.columns + begin, b);
-  } else {
-    sums.triangles += searched(t.table.columns + first, a, t.stream.columns + begin, b);
-  }
+  const int32 *few = t.table.columns + first, *many = t.stream.columns + begin;
+  sums.triangles += b <= MERGED ? merged(few, a, many, b) : searched(few, a, many, b);
 }
 
 struct NoVisitor {
@@ -234,15 +257,40 @@ struct Streamed {
   static constexpr uint32 MIRROR = 7;  // the bits of a byte are in descending order
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
-  ListRecord fronts[THREADS], tails[THREADS];  // of each warp, the lists that have entries below BITMAP, and others
-  uint32 item;
+  uint2 chunks[TABLE_WARPS][CHUNKS];  // of the lists that each warp streams
+  uint2 item;
 };
 
-// Puts a warp's lists, those that `has` one, beside each other; returns their number.
-__device__ __forceinline__ uint32 put_together(ListRecord* lists, ListRecord mine, bool has) {
-  uint32 votes = __ballot_sync(ALL, has);
-  if (has) { lists[__popc(votes & ((1u << threadIdx.x % 32) - 1))] = mine; }
-  return __popc(votes);
+// A chunk of a list, as two words: its first id is entry `place` of an array, and `size` ids less the first `skip` are
+// the list's.
+struct ListChunk {
+  uint2 words;
+
+  __device__ __forceinline__ static ListChunk of(uint64 place, uint32 skip, uint32 size) {
+    return {make_uint2(uint32(place >> 3), uint32(place & 7) << 24 | skip << 16 | size)};
+  }
+  __device__ __forceinline__ uint32 eights() const { return words.x; }
+  __device__ __forceinline__ uint64 place() const { return uint64(words.x) * 8 + (words.y >> 24); }
+  __device__ __forceinline__ uint32 skip() const { return words.y >> 16 & 7; }
+  __device__ __forceinline__ uint32 size() const { return words.y & 0xffff; }
+};
+
+// Cuts the warp's lists, one per lane, into chunks of at most SIZE ids, so that no group of lanes waits for another's
+// longer list. `visit(count)` is called for some of the chunks at a time.
+template <uint32 SIZE, class Visit>
+__device__ __forceinline__ void each_chunk(
+    uint2* chunks, uint64 place, uint32 skip, uint32 size, const Visit& visit) {
+  constexpr uint32 MOST_CHUNKS = CHUNKS;
+  uint32 own = (size + SIZE - 1) / SIZE, end = warp_ends(own), all = __shfl_sync(ALL, end, 31), begin = end - own;
+  for (uint32 base = 0; base < all; base += MOST_CHUNKS) {
+    for (uint32 k = max(base, begin); k < min(base + MOST_CHUNKS, end); k++) {
+      uint32 before = (k - begin) * SIZE;
+      chunks[k - base] = ListChunk::of(place + before, before ? 0 : skip, min(size - before, SIZE)).words;
+    }
+    __syncwarp();
+    visit(min(all - base, MOST_CHUNKS));
+    __syncwarp();
+  }
 }
 
 // Shifts the bit of an id, which is the upper half of `id`, into `found`; `shift` ends with the id's lowest bits. A byte
@@ -263,98 +311,120 @@ __device__ __forceinline__ uint32 test_eight(const uint32* bits, uint4 ids) {
   return shift_in_two(bits, ids.w, shift_in_two(bits, ids.z, found));
 }
 
-// Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
-// word. LANES lanes stream the ids of a list below BITMAP, and TAIL_LANES those of a list beyond it.
-__device__ __forceinline__ uint32 stream_lists(
-    Streamed& row, ListRecord mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
-  constexpr uint32 TOGETHER = 32 / LANES, TAILS_TOGETHER = 32 / TAIL_LANES;
-  uint32 lane = threadIdx.x % LANES, list = threadIdx.x % 32 / LANES, found = 0;
-  ListRecord *fronts = row.fronts + (threadIdx.x & ~31u), *tails = row.tails + (threadIdx.x & ~31u);
-  uint32 front_count = put_together(fronts, mine, mine.front()), tail_count = put_together(tails, mine, mine.tail());
-  __syncwarp();
-  for (uint32 j = 0; j < front_count; j += TOGETHER * LISTS_AHEAD) {
+// Counts the ids of some chunks below BITMAP that are in the row; LANES lanes read a chunk, eight ids each.
+__device__ __forceinline__ uint32 stream_fronts(
+    const Streamed& row, const uint2* chunks, uint32 count, const uint4* narrow) {
+  constexpr uint32 TOGETHER = 32 / LANES;
+  uint32 lane = threadIdx.x % LANES, group = threadIdx.x % 32 / LANES, found = 0;
+  for (uint32 j = 0; j < count; j += TOGETHER * LISTS_AHEAD) {
     int32 left[LISTS_AHEAD];
-    uint32 skip[LISTS_AHEAD];
-    const uint4* place[LISTS_AHEAD];
+    uint32 valid[LISTS_AHEAD];
     uint4 ids[LISTS_AHEAD];
 #pragma unroll
     for (uint32 i = 0; i < LISTS_AHEAD; i++) {
-      uint32 k = j + i * TOGETHER + list;
-      ListRecord front = k < front_count ? fronts[k] : ListRecord{0};
-      uint32 start = front.skip() + front.fours() % 2 * 4;
-      left[i] = k < front_count ? int32(start + front.front() - 8 * lane) : 0;
-      skip[i] = lane ? 0 : start;
-      place[i] = narrow + front.fours() / 2 + lane;
-      if (left[i] > 0) { ids[i] = __ldg(place[i]); }
+      uint32 k = j + i * TOGETHER + group;
+      ListChunk chunk = {k < count ? chunks[k] : make_uint2(0, 0)};
+      left[i] = int32(chunk.size() - 8 * lane);
+      valid[i] = 255u >> (lane ? 0 : chunk.skip());
+      if (left[i] > 0) { ids[i] = __ldg(narrow + chunk.eights() + lane); }
     }
 #pragma unroll
     for (uint32 i = 0; i < LISTS_AHEAD; i++) {
-      uint32 valid = 255u >> skip[i];
-      while (left[i] > 0) {
-        if (left[i] < 8) { valid &= ~(255u >> left[i]); }
-        found += __popc(test_eight(row.bits, ids[i]) & valid);
-        left[i] -= 8 * LANES;
-        valid = 255;
-        place[i] += LANES;
-        if (left[i] > 0) { ids[i] = __ldg(place[i]); }
-      }
+      if (left[i] <= 0) { continue; }
+      if (left[i] < 8) { valid[i] &= ~(255u >> left[i]); }
+      found += __popc(test_eight(row.bits, ids[i]) & valid[i]);
     }
   }
-  lane = threadIdx.x % TAIL_LANES;
-  list = threadIdx.x % 32 / TAIL_LANES;
-  for (uint32 j = 0; j < tail_count; j += TAILS_TOGETHER * TAILS_AHEAD) {
-    const int32* place[TAILS_AHEAD];
-    int32 left[TAILS_AHEAD];
-    uint32 w[TAILS_AHEAD];
-#pragma unroll
-    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      uint32 k = j + i * TAILS_TOGETHER + list;
-      ListRecord tail = k < tail_count ? tails[k] : ListRecord{0};
-      left[i] = int32(tail.tail() - lane);
-      place[i] = columns + int64(tail.fours()) * 4 + tail.skip() + tail.front() + lane;
-      w[i] = left[i] > 0 ? *place[i] : 0;
-    }
-#pragma unroll
-    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
-      while (left[i] > 0) {
-        if (FilterBits(w[i]).in(row.filter)) { found += contains(table, 0, size, w[i]); }
-        left[i] -= TAIL_LANES;
-        place[i] += TAIL_LANES;
-        if (left[i] > 0) { w[i] = *place[i]; }
-      }
-    }
-  }
-  __syncwarp();
   return found;
 }
 
-// 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it.
-extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
+// The same for ids beyond it, which pass the filter first; TAIL_LANES lanes read a chunk, TAIL_IDS ids each.
+__device__ __forceinline__ uint32 stream_tails(const Streamed& row, const uint2* chunks, uint32 count,
+    const int32* columns, const int32* table, int64 size) {
+  constexpr uint32 TOGETHER = 32 / TAIL_LANES;
+  uint32 lane = threadIdx.x % TAIL_LANES, group = threadIdx.x % 32 / TAIL_LANES, found = 0;
+  for (uint32 j = 0; j < count; j += TOGETHER * TAILS_AHEAD) {
+    int32 left[TAILS_AHEAD];
+    uint32 w[TAILS_AHEAD][TAIL_IDS];
+#pragma unroll
+    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
+      uint32 k = j + i * TOGETHER + group;
+      ListChunk chunk = {k < count ? chunks[k] : make_uint2(0, 0)};
+      left[i] = int32(chunk.size() - lane);
+      const int32* place = columns + chunk.place() + lane;
+#pragma unroll
+      for (uint32 n = 0; n < TAIL_IDS; n++) {
+        w[i][n] = left[i] > int32(n * TAIL_LANES) ? place[n * TAIL_LANES] : NO_ENTRY;
+      }
+    }
+#pragma unroll
+    for (uint32 i = 0; i < TAILS_AHEAD; i++) {
+#pragma unroll
+      for (uint32 n = 0; n < TAIL_IDS; n++) {
+        if (w[i][n] != NO_ENTRY && FilterBits(w[i][n]).in(row.filter)) { found += contains(table, 0, size, w[i][n]); }
+      }
+    }
+  }
+  return found;
+}
+
+// Streams the warp's lists, one record per lane, 0 for none. `narrow` holds the low halves of `columns`, eight to a
+// word.
+__device__ __forceinline__ uint32 stream_lists(
+    Streamed& row, ListRecord mine, const uint4* narrow, const int32* columns, const int32* table, int64 size) {
+  uint2* chunks = row.chunks[threadIdx.x / 32];
+  uint64 start = uint64(mine.fours()) * 4;
+  uint32 skip = uint32(start & 4) + mine.skip(), front = mine.front(), found = 0;
+  each_chunk<8 * LANES>(chunks, start & ~uint64(7), skip, front ? skip + front : 0,
+      [&](uint32 count) { found += stream_fronts(row, chunks, count, narrow); });
+  each_chunk<TAIL_IDS * TAIL_LANES>(chunks, start + mine.skip() + front, 0, mine.tail(),
+      [&](uint32 count) { found += stream_tails(row, chunks, count, columns, table, size); });
+  return found;
+}
+
+// 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it. What a thread has
+// to know of an item is on its way while the block works on the one before.
+extern "C" __global__ void __launch_bounds__(Streamed::THREADS, TABLE_BLOCKS)
     hub_tables(Task t, const uint4* table_narrow, const uint4* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, all_items = *items_end;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, all_items = *items_end, number = 0;
+  const uint2 no_item = make_uint2(0, NO_ENTRY);
+  uint2 ahead = no_item;
   clear_all(row);
+  if (threadIdx.x == 0) {
+    number = atomicAdd(next, 1u);
+    if (number < all_items) { ahead = items[number]; }
+    number = atomicAdd(next, 1u);
+  }
   uint64 triangles = 0;
   for (;;) {
-    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
+    if (threadIdx.x == 0) { row.item = ahead; }
     __syncthreads();
-    if (row.item >= all_items) { break; }
-    uint2 item = items[row.item];
+    uint2 item = row.item;
+    if (item.y == NO_ENTRY) { break; }
+    if (threadIdx.x == 0) {
+      ahead = number < all_items ? items[number] : no_item;
+      number = atomicAdd(next, 1u);
+    }
     bool of_table = t.tables && item.x >= t.tables;
     const Block& block = of_table ? t.table : t.stream;
     int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
     const int32* table = block.columns + block.offsets[x];
     const int32* columns = of_table ? t.stream.columns : t.table.columns;
     const uint4* narrow = of_table ? stream_narrow : table_narrow;
-    set_entries(row, table, size);
     uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
     uint32 lists = uint32(end - begin), rounds = (lists + Streamed::THREADS - 1) / Streamed::THREADS;
     uint32 share = (lists + TABLE_WARPS * rounds - 1) / (TABLE_WARPS * rounds);  // of a warp: most tables have few lists
+    auto record_from = [&](uint64 k) { return ListRecord{lane < share && k + lane < end ? records[k + lane] : 0}; };
+    uint64 k = begin + share * warp;
+    ListRecord mine = record_from(k);
+    set_entries(row, table, size);
     __syncthreads();
-    for (uint64 k = begin + share * warp; k < end; k += share * TABLE_WARPS) {
-      ListRecord mine = {lane < share && k + lane < end ? records[k + lane] : 0};
+    while (k < end) {
       triangles += stream_lists(row, mine, narrow, columns, table, size);
+      k += share * TABLE_WARPS;
+      mine = record_from(k);
     }
     __syncthreads();
     clear_entries(row, table, size);

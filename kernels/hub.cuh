@@ -7,6 +7,9 @@
 #ifndef LONG
 #define LONG 8  // PLAIN: where B is this many times as long as A, it is searched and not streamed
 #endif
+#ifndef MERGED
+#define MERGED 0  // longest B that is merged with the A of a short row; a longer one is searched for A's entries
+#endif
 #ifndef BLOCK
 #define BLOCK 256  // threads per block of the kernels with a thread per edge or row
 #endif
@@ -25,17 +28,26 @@
 #ifndef AHEAD
 #define AHEAD 4  // with outputs: lists whose loads are under way together
 #endif
+#ifndef TABLE_BLOCKS
+#define TABLE_BLOCKS 17  // blocks per multiprocessor for which registers must suffice
+#endif
+#ifndef CHUNKS
+#define CHUNKS 64  // chunks of its lists that a warp has at a time
+#endif
 #ifndef LANES
-#define LANES 16  // lanes that stream a list
+#define LANES 8  // lanes that stream a chunk of a list, eight ids each
 #endif
 #ifndef LISTS_AHEAD
-#define LISTS_AHEAD 3  // lists of such lanes whose loads are under way together
+#define LISTS_AHEAD 2  // chunks of such lanes whose loads are under way together
 #endif
 #ifndef TAIL_LANES
-#define TAIL_LANES 8  // lanes that stream a list beyond the bitmap
+#define TAIL_LANES 8  // lanes that stream a chunk of a list beyond the bitmap
+#endif
+#ifndef TAIL_IDS
+#define TAIL_IDS 2  // ids of it that each of them reads
 #endif
 #ifndef TAILS_AHEAD
-#define TAILS_AHEAD 2  // lists of these lanes whose loads are under way together
+#define TAILS_AHEAD 2  // chunks of these lanes whose loads are under way together
 #endif
 #ifndef PLAIN_WARPS
 #define PLAIN_WARPS 8

@@ -67,16 +67,18 @@ def describe(device: Device, task: BlockTask) -> Any:
     return fields
 
 
-def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:
-    """Launch about `threads` threads, but no more than fill the GPU."""
-    grid, block = grid_of(device, kernel, defines, threads)
+def spread(
+    device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any, waves: int = 1
+) -> None:
+    """Launch about `threads` threads, but no more than fill the GPU `waves` times over."""
+    grid, block = grid_of(device, kernel, defines, threads, waves)
     device.launch(kernel, entry, defines, grid, block, values)
 
 
-def grid_of(device: Device, kernel: str, defines: Defines, threads: int) -> tuple[int, int]:
-    """Number of blocks, and threads per block, for about `threads` threads, but no more than fill the GPU."""
+def grid_of(device: Device, kernel: str, defines: Defines, threads: int, waves: int = 1) -> tuple[int, int]:
+    """Number of blocks, and threads per block, as for `spread`."""
     block = ({"BLOCK": BLOCK} | dict(macros(kernel)) | dict(defines))["BLOCK"]
-    return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
+    return max(1, min(-(-threads // block), waves * (THREADS // block) * device.processors)), block
 
 
 class Launch(NamedTuple):
@@ -116,6 +118,6 @@ class Launch(NamedTuple):
         """Launch `grid` blocks of `block` threads; the entry point's first parameter is the task."""
         self.device.launch(self.file, entry, self.defines, grid, block, (self.fields, *values), shared)
 
-    def spread(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about `threads` threads."""
-        spread(self.device, self.file, entry, self.defines, threads, self.fields, *values)
+    def spread(self, entry: str, threads: int, *values: Any, waves: int = 1) -> None:
+        """Launch about `threads` threads, but no more than fill the GPU `waves` times over."""
+        spread(self.device, self.file, entry, self.defines, threads, self.fields, *values, waves=waves)

@@ -180,7 +180,7 @@ OWN = (
         device_probes.bitmap,
         launch_hub.hub,
         launch_hub.bitmap_bytes,
-        {"PLAIN": 1},
+        {"PLAIN": 1, "MERGED": 64},
         Support("support", launch_hub.bitmap_bytes),
         auto=(Rule(70, {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),),
         lean=True,

@@ -30,6 +30,9 @@ MOST_MARKED = 255
 """Entries of the longest row whose length fits a record of marks."""
 NARROW = 1 << 16
 """Rows of a lower triangle up to which columns serve as their own fingerprints."""
+WAVES = 8
+"""Times that the thread blocks of `hub_edges` would fill the GPU: as its registers leave room for five of eight, the
+other three would run alone at the end, three in eight of the work."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can address."""
 
@@ -141,7 +144,7 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
     state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
     values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
-    hub.spread("hub_edges", int(hub.fields["rows"][0]), *values, *hub.outputs)
+    hub.spread("hub_edges", int(hub.fields["rows"][0]), *values, *hub.outputs, waves=WAVES)
     if long_rows and (int(hub.fields["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))

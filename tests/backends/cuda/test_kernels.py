@@ -45,22 +45,25 @@ from tests.support.tiers import some
 
 TINY = {
     "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 16,
-    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0, "FEW_ENTRIES": 3, "LANES": 1, "CHUNKS": 5,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
 BINS = {"BLOCK": 64, "STARTS": 64}
 VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
-    "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 3, "TABLE_WARPS": 1}),
-    "hub with narrow lists": ("hub", TINY | {"LANES": 8, "LISTS_AHEAD": 2, "TAIL_LANES": 32, "NEIGHBOURS": 1}),
+    "hub with few tails ahead": ("hub", TINY | {"TAILS_AHEAD": 1, "TAIL_IDS": 3, "TAIL_LANES": 2, "TABLE_WARPS": 1}),
+    "hub with narrow lists": (
+        "hub",
+        TINY | {"LANES": 8, "LISTS_AHEAD": 3, "TAIL_LANES": 32, "TAIL_IDS": 1, "NEIGHBOURS": 1},
+    ),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": 1 << 20, "EDGES": 3}),
     "hub without room": ("hub", {"SHORT": 1 << 20, "CAPACITY": 0}),
     "hub with marks": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "FEW_PRINTS": 0, "BLOCK": 64}),
     "bitmap": ("bitmap", {}),
-    "bitmap tiny": ("bitmap", TINY),
+    "bitmap tiny": ("bitmap", TINY | {"MERGED": 8}),
     "trust": ("trust", FEW),
     "trust without VC": ("trust", FEW | {"VC": 0, "chunk": 3}),
     "trust of subwarps": ("trust", FEW | {"VC": 0, "lanes": 8}),

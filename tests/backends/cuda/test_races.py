@@ -323,7 +323,7 @@ PUT_IN = {
         "tcstream", without("__syncwarp();", "  __syncwarp();\n  for (uint32 i = threadIdx.x % 32; i < NODES"), "nodes",
     ),
     "the warp's barrier before its lists are streamed": (
-        "hub", without("__syncwarp();", "mine.tail());\n  __syncwarp();\n"), "fronts[k]",
+        "hub", without("__syncwarp();", "    __syncwarp();\n    visit("), "chunks[k",
     ),
     "a bit set without an atomic": ("edges", instead("atomicOr(word, bit);", "*word |= bit;"), "*word |= bit;"),
     "a key counted without an atomic": (

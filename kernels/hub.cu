@@ -100,29 +100,29 @@
 //     near hubs with 6.5 instructions a word in place of 15 (bitmaps' places read from shared memory, four at a time)
 //     took 8.7 in place of 8.4: the L2 gives 72 % of its peak. 10.5, where words beyond a bitmap's end are read as well
 //
-//  11 predicted                         -     -    38      -      -       tables 17: no read of a list waits for another;
+//  11 predicted                         -     -    38      -      -       tables 17: reads of lists wait for no other;
 //     edges 6: a thread searches where it merged, and the last blocks of a grid do not run alone
 //     counted, in turns with 10           -     -     -      -      -       scale 24: tables 22.0 to 18.3, edges 7.7 to
 //       5.9; scale 22: 2.57 to 2.23 and 1.85 to 1.43; scale 20: edges 0.53 to 0.43; scale 26: tables 226 to 168
 //     measured                           1.9   7.8  41.0    2.9     -       in turns with 10, which took 2.4, 8.9, 46.6
 //       and 2.9 on that card; scale 26: 281
-//     learnt: tables hardly wait for DRAM: with all lists in one MB they took 18.7 of 21.9, without lists 2.3. Half of
-//     the lists have ids beyond the bitmap, one id in 16 of all, and these took 5.6: each group of lanes waited for the
-//     longest list of four, and read an id a lane at a time. Lists are now cut in chunks of 64 ids, and of 16 beyond the
-//     bitmap (chunks of 128: 0.6 more), so that groups have equal work; a warp has up to 64 of them (32: 0.7 more; 96:
-//     0.2 less). The next item asked for ahead: 0.3 less, at scale 22 0.1. Of these tables, ids beyond the bitmap take
-//     3.9, and DRAM 1.9. Edges: a multiprocessor has room for five of its eight blocks, so the other three ran alone;
-//     with eight times as many blocks 1.1 less. Merges in short rows took 4.3 of 7.7, searches of B for A's entries take
-//     3.2. But short lists are merged sooner: `bitmap`, which is for small graphs, took 1.1 to 1.2 times as long with
-//     searches, so it merges as before
+//     learnt: tables hardly wait for DRAM: with all lists in one MB they took 18.7 of 21.9, without lists 2.3. Half
+//     of the lists have ids beyond the bitmap, one id in 16 of all, and these took 5.6: each group of lanes waited
+//     for the longest list of four, and read an id a lane at a time. Lists are now cut in chunks of 64 ids, and of 16
+//     beyond the bitmap (chunks of 128: 0.6 more), so that groups have equal work; a warp has up to 64 of them (32:
+//     0.7 more; 96: 0.2 less). The next item asked for ahead: 0.3 less, at scale 22 0.1. Of these tables, ids beyond
+//     the bitmap take 3.9, and DRAM 1.9. Edges: a multiprocessor has room for five of its eight blocks, so the other
+//     three ran alone; with eight times as many blocks 1.1 less. Merges in short rows took 4.3 of 7.7, searches of B
+//     for A's entries take 3.2. But short lists are merged sooner: `bitmap`, which is for small graphs, took 1.1 to
+//     1.2 times as long with searches, so it merges as before (not timed again)
 //
-// Tried in version 11 and not kept; tables, scale 24. What passes a filter, 1.3 M ids, looked up by 32 lanes together,
-// of several tables if need be: 0.6 to 1.5 more, though without lookups they take 0.6 to 1.2 less. Three chunks ahead 0.2
-// to 1.5 more, one 2.6; 48 registers 1.1 more; four lanes a chunk 1.3. Lists, 6.9: 32 registers 6.7; more blocks 6.8, but
-// tables 0.4 more; without the search for the entries below BITMAP 6.3; columns read to leave the L2 first 6.9; a pass
-// for each of 2, 3 and 5 ranges of v, so that fewer tables' records are written at a time (predicted 5) 6.9, 7.1, 7.6,
-// and at scale 26 44.0, 44.1, 45.9 in place of 45.3. Edges: two or four entries of A searched together 0.2 to 0.5 more,
-// at scale 20 0.06 less; each from where the search before it ended: nothing.
+// Tried in version 11 and not kept; tables, scale 24. What passes a filter, 1.3 M ids, looked up by 32 lanes
+// together, of several tables if need be: 0.6 to 1.5 more, though without lookups they take 0.6 to 1.2 less. Three
+// chunks ahead 0.2 to 1.5 more, one 2.6; 48 registers 1.1 more; four lanes a chunk 1.3. Lists, 6.9: 32 registers
+// 6.7; more blocks 6.8, but tables 0.4 more; without the search for the entries below BITMAP 6.3; columns read to
+// leave the L2 first 6.9; a pass for each of 2, 3 and 5 ranges of v, so that fewer tables' records are written at a
+// time (predicted 5) 6.9, 7.1, 7.6, and at scale 26 44.0, 44.1, 45.9 in place of 45.3. Edges: two or four entries of
+// A searched together 0.2 to 0.5 more, at scale 20 0.06 less; each from where the search before it ended: nothing.
 //
 // Tried in version 10 and not kept; tables, scale 24, beside 21.7: 4, 3 and 1 warps a table 25.6 to 27.6, 25.5, 30.6;
 // the next item and its row's place asked for ahead 24.0; 64 and 48 registers 23.1, 26.5; 8 lanes a list 23.1 (scale
@@ -164,8 +164,8 @@
 // with records of 64 bytes takes 14 ms more: 8.6 GB are allocated in 10, and written in 5.5.
 //
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
-// Bounds of version 11 before its last steps (tables 20.6; Nsight Compute): issue slots 67 %, L2 69 %, shared memory 68 %,
-// DRAM 49 %, one L2 hit in 9. The hottest 50 MB of rows are 29 % of what is streamed.
+// Bounds of version 11 before its last steps (tables 20.6; Nsight Compute): issue slots 67 %, L2 69 %, shared memory
+// 68 %, DRAM 49 %, one L2 hit in 9. The hottest 50 MB of rows are 29 % of what is streamed.
 // Bounds of version 9, scale 24 (Nsight Compute): edges 7.6 ms: half the warps that fit, waiting; L2 52 % busy. Near
 // hubs 8.4: L2 72 %, issue slots 82 %. Lists 6.8: random sectors, L2 60 %; a warp waits for 74 of 80 cycles. Tables
 // 22.3: 48 GB from DRAM, 45 % of its rate, one L2 hit in 6; L2 64 %, shared memory 57 %, shifts and logic 66 %, issue

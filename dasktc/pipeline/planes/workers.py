@@ -437,7 +437,7 @@ def _read(
 def _vectors_and_facts(
     degrees: list[Array] | None, ranks: Array | Ranks, sums: list[Array], cuts: int, backend: Any
 ) -> Measured:
-    rank, starts = ranks if isinstance(ranks, Ranks) else (ranks, list[int]())
+    rank, starts = ranks if isinstance(ranks, tuple) else (ranks, list[int]())
     outward = sum_of(sums)
     if degrees is None:  # sums of degrees and out-degrees by rank
         degree, outward = degrees_by_id(outward, rank)

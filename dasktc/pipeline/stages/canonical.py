@@ -100,11 +100,11 @@ def oriented_in_ranges(
 
     Keys of `cut_rows` rows at a time are cut, so that no other copy of all keys is needed.
     """
-    rank, slices = aligned(ranks.rank), list[list[Array]]()
+    (rank, starts), slices = ranks, list[list[Array]]()
     for frame in frames if isinstance(frames, list) else [frames]:
         for part in slices_of_rows(frame, max(cut_rows, -(-len(frame) // MOST_CUTS))):
-            keys = keys_in_chunks(part, ids, shift, backend, rank)
-            slices.append(cut(keys, ranks.starts, 1 << 2 * shift, backend))
+            keys = keys_in_chunks(part, ids, shift, backend, aligned(rank))
+            slices.append(cut(keys, starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
 
 
@@ -120,7 +120,7 @@ def distinct_of_range(slices: list[Array], ranks: Ranks, number: int, shift: int
     CountError: a key is of another range, since the source gave other edges when it was read again.
     """
     bound = 1 << 2 * shift
-    start, end = [0, *ranks.starts, bound][number : number + 2]
+    start, end = [0, *ranks[1], bound][number : number + 2]
     if any(len(keys) and (int(keys.min()) < start or int(keys.max()) >= end) for keys in slices):
         raise CountError(
             f"edges of other rows than {start >> shift:,} to {end >> shift:,} were sent to these: the source has given "

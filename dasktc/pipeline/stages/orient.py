@@ -62,13 +62,10 @@ class DegreeFacts(NamedTuple):
     """Multiprocessors of the device."""
 
 
-class Ranks(NamedTuple):
-    """Ranks of the vertices, and ranges of rows with about equally many edges."""
-
-    rank: Array
-    """Array of int32, shape (V,). By dense id."""
-    starts: list[int]
-    """First oriented key of each range but the first."""
+Ranks = tuple[Array, list[int]]
+"""Ranks of the vertices, int32, shape (V,), by dense id; and the first oriented key of each range of rows but the
+first. Dask sends the entries of a tuple each in its own way, an array of a GPU from GPU to GPU; an object of a class of
+ours would be pickled, by way of the host."""
 
 
 def sum_of(vectors: list[Array]) -> Array:
@@ -91,7 +88,7 @@ def ranks_and_starts(
 ) -> Ranks:
     """Ranks by rows, and the starts of ranges by samples of canonical keys; all callers get the same."""
     rank = ranks_by_rows(counts, backend)
-    return Ranks(rank, row_starts(samples, weights, rank, ranges, shift, backend))
+    return rank, row_starts(samples, weights, rank, ranges, shift, backend)
 
 
 def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:

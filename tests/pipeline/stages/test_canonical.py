@@ -107,9 +107,9 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
     sample = np.array([min(pair) << shift | max(pair) for pair in pairs[::step]], "int64")
     ranks = ranks_and_starts(counts, [sample], [len(pairs)], ranges, shift, CPU)
     by_rows = sorted(range(len(ids)), key=lambda vertex: (-min(named[vertex], len(ids) - 1), vertex))
-    assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks.rank.tolist()
+    assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks[0].tolist()
     cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU, cut_rows=1) for frame in frames]
-    borders = list(pairwise([0, *ranks.starts, 1 << 2 * shift]))
+    borders = list(pairwise([0, *ranks[1], 1 << 2 * shift]))
     found = []
     for number, (first, end) in enumerate(borders):
         keys = distinct_of_range([array for cut in cuts for array in cut[number]], ranks, number, shift, CPU).tolist()

@@ -43,6 +43,20 @@ def test_planes_alone_ask_how_a_run_goes():
     assert {name: number for name, number in read.items() if number} == {}
 
 
+def modes(text: str) -> int:
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    asked = (
+        ast.unparse(argument) for call in calls if ast.unparse(call.func) == "isinstance" for argument in call.args
+    )
+    return sum("DaskExecutor" in argument or "LocalExecutor" in argument for argument in asked)
+
+
+def test_one_module_of_planes_asks_which_executor_it_has():
+    assert modes("x = isinstance(executor, DaskExecutor) or isinstance(executor, A | LocalExecutor)") == 2
+    asked = {path.name: modes(path.read_text()) for path in (ROOT / "pipeline").rglob("*.py")}
+    assert {name: number for name, number in asked.items() if number} == {"choice.py": 2}
+
+
 def test_the_protocol_of_executors_does_not_grow():
     members = {name for name in [*vars(Executor), *Executor.__annotations__] if not name.startswith("_")}
     assert {"submit", "map", "fold", "gather", "transpose"} < members

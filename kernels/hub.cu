@@ -252,10 +252,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* en
   put_lists(t, ends, records, [](int64, const List&, int64) {});
 }
 
+// Most blocks that a multiprocessor holds, of any architecture: those of compute capability 7.5, 8.6 and 8.7 hold 16.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 800 || (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 890))
+constexpr uint32 BLOCKS_HELD = 16;
+#else
+constexpr uint32 BLOCKS_HELD = 24;
+#endif
+
 // A table row in shared memory, against which lists are streamed.
 struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
   static constexpr uint32 MIRROR = 7;  // the bits of a byte are in descending order
+  static constexpr uint32 BLOCKS = TABLE_BLOCKS < BLOCKS_HELD ? TABLE_BLOCKS : BLOCKS_HELD;
   alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
   uint2 chunks[TABLE_WARPS][CHUNKS];  // of the lists that each warp streams
@@ -385,7 +393,7 @@ __device__ __forceinline__ uint32 stream_lists(
 
 // 5. A block takes one work item per step: a table, and up to ITEM_LISTS lists streamed against it. What a thread has
 // to know of an item is on its way while the block works on the one before.
-extern "C" __global__ void __launch_bounds__(Streamed::THREADS, TABLE_BLOCKS)
+extern "C" __global__ void __launch_bounds__(Streamed::THREADS, Streamed::BLOCKS)
     hub_tables(Task t, const uint4* table_narrow, const uint4* stream_narrow, const uint64* begins,
         const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;

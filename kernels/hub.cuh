@@ -29,7 +29,7 @@
 #define AHEAD 4  // with outputs: lists whose loads are under way together
 #endif
 #ifndef TABLE_BLOCKS
-#define TABLE_BLOCKS 17  // blocks per multiprocessor for which registers must suffice
+#define TABLE_BLOCKS 17  // blocks per multiprocessor for which registers must suffice, where it holds so many
 #endif
 #ifndef CHUNKS
 #define CHUNKS 64  // chunks of its lists that a warp has at a time

@@ -34,7 +34,7 @@ from tests.support.emulation.host import ENTRY, HostDevice, RaceError, count_on,
 pytestmark = needs_compiler
 
 MORE = {
-    "hub by rounds": ("hub", TINY | {"PIECE": 1, "COUNTERS": 5, "MET_WARPS": 1}),
+    "hub by rounds": ("hub", TINY | {"PIECE": 1, "COUNTERS": 5, "MET_WARPS": 1, "LANES": 2}),
     "trust without tables": ("trust", FEW | {"STEPS": 0}),
 }
 LONG = [(u, leaf) for u in (198, 199) for leaf in range(40, 160)]

@@ -100,10 +100,10 @@ def oriented_in_ranges(
 
     Keys of `cut_rows` rows at a time are cut, so that no other copy of all keys is needed.
     """
-    (rank, starts), slices = ranks, list[list[Array]]()
+    rank, starts, slices = aligned(ranks[0]), ranks[1], list[list[Array]]()
     for frame in frames if isinstance(frames, list) else [frames]:
         for part in slices_of_rows(frame, max(cut_rows, -(-len(frame) // MOST_CUTS))):
-            keys = keys_in_chunks(part, ids, shift, backend, aligned(rank))
+            keys = keys_in_chunks(part, ids, shift, backend, rank)
             slices.append(cut(keys, starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
 

@@ -58,16 +58,8 @@ __device__ __forceinline__ uint32 jenkins(uint32 a) {
   return (a ^ 0xb55a4f09u) ^ (a >> 16);
 }
 
-struct Cuts {
-  uint64 one, two, three;  // below `one` neither bit, below `two` the column's, below `three` the row's, else both
-};
-
-// Descends one level: appends a bit to both ids, the highest first.
-__device__ __forceinline__ void descend(uint64 draw, const Cuts& cuts, uint64& row, uint64& column) {
-  uint64 low = draw >= cuts.two;
-  row = row << 1 | low;
-  column = column << 1 | (uint64(draw >= cuts.one) ^ low ^ uint64(draw >= cuts.three));
-}
+// Each level appends a bit to both ids: a draw below `one` neither's, below `two` the column's, below `three` the row's,
+// else both.
 
 // `start`: the seed's counter and splitmix64's increment. Draws and cuts are halved, so that the sign of their
 // difference, in 32 bits, tells whether a draw is below a cut. Bits are appended to ids with every bit flipped.
@@ -90,12 +82,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) generate_kronecker(
   });
 }
 
+// The first cut is the draws' highest bit; the sign of a difference tells whether a draw that has it is below a later one.
 extern "C" __global__ void __launch_bounds__(BLOCK) generate_rmat(
-    uint64 first, int64 size, uint32 seed, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src, Id* dst) {
-  Cuts cuts = {one, two, three};
-  each_made(first, size, src, dst, [&](uint64 i, uint64& row, uint64& column) {
+    uint64 first, int64 size, uint32 seed, uint32 bits, uint32 two, uint32 three, Id* src, Id* dst) {
+  each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {
     uint32 at = jenkins(uint32(2 * i) * seed), stride = jenkins(uint32(2 * i + 1) * seed);
-    for (uint32 level = 0; level < bits; level++, at += stride) { descend(jenkins(at), cuts, row, column); }
+    Path row = 0, column = 0;
+    for (uint32 level = 0; level < bits; level++, at += stride) {
+      uint32 draw = jenkins(at), both = draw & ~(draw - three), low = draw & ~(draw - two);
+      row = row << 1 | low >> 31;
+      column = column << 1 | (draw ^ low ^ both) >> 31;
+    }
+    source = row;
+    target = column;
   });
 }
 

@@ -48,7 +48,7 @@ _ENTRIES: dict[type[Recipe], tuple[str, Callable[[Any, Array], Iterable[Any]]]] 
     ),
     RMat: (
         "generate_rmat",
-        lambda recipe, _: (np.uint32(recipe.hashed_seed), np.uint32(recipe.bits), *map(np.uint64, RMAT_CUTS)),
+        lambda recipe, _: (np.uint32(recipe.hashed_seed), np.uint32(recipe.bits), *RMAT_CUTS[1:]),
     ),
     RandomGraph: (
         "generate_random",

@@ -13,7 +13,8 @@
 //                   counted in shared memory
 //   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the
 //                   higher rank is the high end. A loop becomes key 0, also a loop
-//   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order
+//   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order, and
+//                   takes out bits that are 0 in all of them
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
 //                   before; keys_compact writes them
 //   keys_rows       of these keys the columns; adds them to the lengths of their rows, and subtracts repeats from the
@@ -369,10 +370,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// A block deals one tile of keys per step; `next` is the next free place of each range's array.
-extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
-    const int64* keys, int64 size, const int64* starts, uint32 borders, int64* const* arrays, uint64* next) {
+// A block deals one tile of keys per step; `next` is the next free place of each range's array. The low end of a key has
+// `shift` bits, and those of its range when it is written.
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(const int64* keys, int64 size, const int64* starts,
+    uint32 borders, uint32 shift, const uint32* bits, int64* const* arrays, uint64* next) {
   __shared__ Ranges ranges;
+  int64 low = (int64(1) << shift) - 1;
   ranges.load(starts, borders);
   for (int64 tile = int64(blockIdx.x) * BLOCK * TILE; tile < size; tile += int64(gridDim.x) * BLOCK * TILE) {
     int64 mine[TILE];
@@ -396,7 +399,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
     __syncthreads();
 #pragma unroll
     for (uint32 i = 0; i < TILE; i++) {
-      if (tile + i * BLOCK + threadIdx.x < size) { arrays[range[i]][ranges.places[range[i]] + place[i]] = mine[i]; }
+      if (tile + i * BLOCK + threadIdx.x < size) {
+        int64 key = mine[i] >> shift << bits[range[i]] | (mine[i] & low);
+        arrays[range[i]][ranges.places[range[i]] + place[i]] = key;
+      }
     }
   }  // the next tile's places are written two barriers later
 }

@@ -165,6 +165,12 @@ class Edges(Protocol):
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
+    def split_rows(self, arrays: Iterator[Any], rows: list[int], shift: int) -> Iterator[list[Any]]:
+        """Deal the oriented keys of one array after another to ranges that end before each of `rows`.
+
+        Both ends of a range's edges are below its end: its keys become high << bits | low, with the bits of end - 1.
+        """
+
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
         """Add 1 to the count of both ends of each key; the high ends ascend."""
 
@@ -323,8 +329,12 @@ class Buckets(Protocol):
     def distinct(self, first: int, end: int, shift: int) -> Any:
         """Distinct keys of a range of buckets, ascending, in memory of the buckets or a copy; on a device no loops."""
 
-    def distinct_rows(self, first: int, end: int, shift: int, lengths: Any, vertices: Any, degrees: Any) -> Any:
+    def distinct_rows(
+        self, first: int, end: int, shift: int, lengths: Any, vertices: Any, degrees: Any
+    ) -> Callable[[], Any]:
         """Columns (int32) of the rows of a range of buckets of keys over ranks, as `distinct` keeps each key once.
+
+        A device may still compute them: the function waits until their number is known, and returns them.
 
         In place, the numbers of edges of these rows are written to `lengths`, by rank, which are 0 at first, and each
         repeat is subtracted from the `degrees` of both ends, by vertex; `vertices` has the vertex of each rank. All

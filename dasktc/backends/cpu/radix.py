@@ -367,7 +367,9 @@ class Buckets:
             size += count
         return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
-    def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+    def distinct_rows(
+        self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array
+    ) -> Callable[[], Array]:
         """Sort a range of buckets; see `protocol.Buckets`."""
         columns, edge = np.empty(int(self.ends[end] - self.ends[first]), np.int32), 0
         for _, _, keys in self.sorted(first, end):
@@ -375,7 +377,7 @@ class Buckets:
             edge += len(keys) - repeats
             with self.subtraction:
                 subtract_ends(degrees, keys[:repeats], shift, vertices)
-        return columns[:edge]
+        return lambda: columns[:edge]
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""

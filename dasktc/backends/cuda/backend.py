@@ -5,10 +5,13 @@ Imported only by `dasktc.backends.select.cuda_module`, because this module needs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from dasktc.backends.block_facts import ArrayFacts
 from dasktc.backends.calls import until_the_call_ends
@@ -88,6 +91,19 @@ class CudaDevice:
     ) -> None:
         """Run an entry point on the current stream; CuPy raises if the launch fails."""
         _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
+
+    def later(self, numbers: Array) -> Callable[[], list[int]]:
+        """Copy a few numbers to the host; the function waits for that, but for nothing that is launched later."""
+        pinned, copied = cp.cuda.alloc_pinned_memory(numbers.nbytes), cp.cuda.Event(disable_timing=True)
+        copy = np.frombuffer(pinned, numbers.dtype, numbers.size)
+        numbers.get(out=copy, blocking=False)
+        copied.record()
+
+        def listed() -> list[int]:
+            copied.synchronize()
+            return [int(number) for number in copy]
+
+        return listed
 
     def takes(self, kernel: str, entry: str, defines: Defines) -> tuple[int, int]:
         """Registers per thread, and bytes of static shared memory per block, of a compiled entry point."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,9 @@ class DeviceBuckets:
         """Sort the keys, and drop repeats and loops."""
         return self.edges.distinct(self._sort(), shift)
 
-    def distinct_rows(self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+    def distinct_rows(
+        self, first: int, end: int, shift: int, lengths: Array, vertices: Array, degrees: Array
+    ) -> Callable[[], Array]:
         """Sort the keys; see `protocol.Buckets`."""
         return self.edges.distinct_rows(self._sort(), shift, lengths, vertices, degrees)
 

@@ -5,6 +5,7 @@ Launches are written against the protocol `Device`, so that tests can run them o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +54,9 @@ class Device(Protocol):
         shared: int = 0,
     ) -> None:
         """Run entry point `entry` of a kernel file; `shared` is bytes of dynamic shared memory."""
+
+    def later(self, numbers: Array) -> Callable[[], list[int]]:
+        """Have a few numbers copied to the host; the function waits for what was launched before, and returns them."""
 
 
 def describe(device: Device, task: BlockTask) -> Any:

@@ -6,6 +6,8 @@ edges. Written against a `Device`, as all launches are.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -154,8 +156,8 @@ class DeviceEdges:
         """Make the map of the ids whose bits are set in a table of `marks`."""
         words, ranks = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
         values = (table, np.int64(words), self._share(words))
-        starts, size = self._starts("edges_counts", words, *values)
-        if size == width:
+        starts = self._starts("edges_counts", words, *values)
+        if (size := int(starts[-1])) == width:
             return RankedIds(low, size, None, self)
         self._run("edges_ranks", words, *values, starts, ranks)
         return RankedIds(low, size, ranks, self)
@@ -209,34 +211,72 @@ class DeviceEdges:
 
         The arrays are separate, so that each can be freed by itself.
         """
-        xp, size, borders = self.device.array, np.int64(len(keys)), np.uint32(len(starts))
-        counts = xp.zeros(len(starts) + 1, dtype="uint64")
-        first = xp.asarray(np.array(starts, dtype="int64"))
-        self._run("keys_counts", len(keys), keys, size, first, borders, counts)
-        ranges = [xp.empty(count, dtype="int64") for count in counts.tolist()]
-        arrays = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
-        self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
-        return ranges
+        return next(self._split(iter([keys]), starts, 0, [0] * (len(starts) + 1)))
+
+    def split_rows(self, arrays: Iterator[Array], rows: list[int], shift: int) -> Iterator[list[Array]]:
+        """Deal oriented keys of one array after another to ranges of rows; see `protocol.Edges`."""
+        starts = [end << shift for end in rows[:-1]]
+        return self._split(arrays, starts, shift, [(end - 1).bit_length() for end in rows])
+
+    def _split(
+        self, arrays: Iterator[Array], starts: list[int], shift: int, widths: list[int]
+    ) -> Iterator[list[Array]]:
+        """Deal keys to ranges; each array is made before the host waits for how many keys of the last one go where.
+
+        Keys' lower ends have `shift` bits, and in each range as many as `widths` says.
+        """
+        xp, borders = self.device.array, np.uint32(len(starts))
+        first, counted = xp.asarray(np.array(starts, dtype="int64")), deque[Any]()
+        form = np.uint32(shift), xp.asarray(np.array(widths, dtype="uint32"))
+
+        def scattered() -> list[Array]:
+            keys, sizes = counted.popleft()
+            ranges = [xp.empty(size, dtype="int64") for size in sizes()]
+            pointers = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
+            places = xp.zeros(len(ranges), dtype="uint64")
+            self._run("keys_scatter", len(keys), keys, np.int64(len(keys)), first, borders, *form, pointers, places)
+            return ranges
+
+        for keys in arrays:
+            if not starts:
+                yield [keys]
+                continue
+            counts = xp.zeros(len(starts) + 1, dtype="uint64")
+            self._run("keys_counts", len(keys), keys, np.int64(len(keys)), first, borders, counts)
+            counted.append((keys, self.device.later(counts)))
+            del keys
+            if len(counted) > 1:
+                yield scattered()
+        while counted:
+            yield scattered()
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""
         if not len(keys):
             return keys
         values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
-        starts, count = self._starts("keys_distinct", len(keys), *values)
-        if count == len(keys):
+        starts = self._starts("keys_distinct", len(keys), *values)
+        if (count := int(starts[-1])) == len(keys):
             return keys
         result = self.device.array.empty(count, dtype="int64")
         self._run("keys_compact", len(keys), *values, starts, result)
         return result
 
-    def distinct_rows(self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array) -> Array:
+    def distinct_rows(
+        self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array
+    ) -> Callable[[], Array]:
         """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Buckets`."""
         values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
-        starts, count = self._starts("keys_distinct", len(keys), *values)
-        columns = self.device.array.empty(count, dtype="int32")
+        starts = self._starts("keys_distinct", len(keys), *values)
+        columns = self.device.array.empty(len(keys), dtype="int32")
         self._run("keys_rows", len(keys), *values, starts, columns, lengths, vertices, degrees)
-        return columns
+        count = self.device.later(starts[-1:])
+
+        def kept() -> Array:
+            (size,) = count()
+            return columns[:size] if 4 * size > 3 * len(columns) else columns[:size].copy()
+
+        return kept
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Add 1 to the degrees of both ends of each key; the high ends ascend."""
@@ -285,14 +325,14 @@ class DeviceEdges:
         """Number of elements for each warp of the grid, a multiple of 32."""
         return np.int64(-(-size // (32 * self._warps(size))) * 32)
 
-    def _starts(self, entry: str, size: int, *values: Any) -> tuple[Array, int]:
-        """Running sums of what the warps' shares contain, and the total."""
+    def _starts(self, entry: str, size: int, *values: Any) -> Array:
+        """Running sums of what the warps' shares contain; the last is the total."""
         starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
         self._run(entry, max(1, size), *values, starts)
         self.device.launch(
             "edges", "share_starts", (("WIDE", 0),), 1, macros("edges")["SCAN"], (starts, np.uint32(len(starts)))
         )
-        return starts, int(starts[-1])
+        return starts
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
         """Launch about `threads` threads, if there are any."""

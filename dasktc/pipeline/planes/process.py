@@ -31,14 +31,14 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_group
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_ahead, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
     block_of_rows,
     check_edges,
+    columns_of_ranges,
     columns_of_rows,
-    columns_of_slices,
     fill_rows,
     keys_of_rows,
     stack,
@@ -61,7 +61,7 @@ from dasktc.pipeline.stages.orient import (
     zero_degrees,
 )
 from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import sample_step
+from dasktc.pipeline.stages.shuffle import cut_rows, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
@@ -133,14 +133,19 @@ class ProcessPlane(Plane):
     def read(self, source: Source) -> Frames:
         """Read each part in a call of its own; generated parts are joined for a GPU, and long frames sliced."""
         executor, backend, parts = self.executor, self.backend, source.parts or (NoPart(source.ids),)
+        is_made = backend.on_device and all(hasattr(part, "recipe") for part in parts)
         if backend.on_device:
             rows = sum(getattr(part, "rows", 0) for part in parts)
             parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // self.threads)))
         upstream = upstream_of(executor, parts)
         wanted = self.tuning.samples[backend.name]
         step = partial(sample_step, ranges=self.threads, parts=len(parts), wanted=wanted)
-        pairs = [[pair] for pair in zip(parts, upstream, strict=True)]
-        results = executor.map("read-rows", read_group, pairs, step, backend, runs_of(len(parts)), source.sample)
+        pairs = list(zip(parts, upstream, strict=True))
+        if is_made:
+            results = executor.stream("read-rows", read_ahead, [(pairs, step, backend, source.sample)])
+        else:
+            groups = [[pair] for pair in pairs]
+            results = executor.map("read-rows", read_group, groups, step, backend, runs_of(len(parts)), source.sample)
         handles, fact_handles = executor.transpose("read-rows", results, 2)
         facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
@@ -203,18 +208,22 @@ class ProcessPlane(Plane):
         del order  # made again when the ranks are no longer needed: a vector of all vertices less at the peak
         if on_device:
             inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
-            starts = sorted({cut >> shift << shift for cut in cuts} - {0})  # each range has whole rows
-            function: Callable[..., Any] = columns_of_slices
-            call: tuple[Any, ...] = self.exchange("canonical", inputs, starts, bound), bound, backend
-            del inputs
+            borders = sorted({cut >> shift for cut in (*cuts, bound)} - {0})  # each range has whole rows
+            calls = [(inputs.handles, inputs.keys, borders, shift, backend, *inputs.shared)]
+            slices = executor.stream("canonical", cut_rows, calls)
+            ranges = executor.transpose("canonical", slices, len(borders))
+            del inputs, calls
         else:
             keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)
             buckets, spans = self._deal("canonical", keys, bound)
-            function, call = columns_of_rows, (spans, buckets)
         order = executor.submit("canonical", inverse, rank, backend)
         del rank
         lengths = executor.submit("canonical", zeros)
-        columns = executor.map("canonical", function, *call, shift, lengths, order, degrees)
+        vectors = lengths, order, degrees
+        if on_device:
+            columns = executor.stream("canonical", columns_of_ranges, [(ranges, borders, backend, *vectors)])
+        else:
+            columns = executor.map("canonical", columns_of_rows, spans, buckets, shift, *vectors)
 
         def keys_of(columns: list[Any]) -> list[Any]:
             firsts = accumulate(map(len, columns), initial=0)

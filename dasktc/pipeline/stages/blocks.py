@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -17,8 +18,8 @@ from dasktc.planning.schemes import Block
 from dasktc.wording import plural
 
 __all__ = [
-    "Filling", "block_keys", "block_of_rows", "block_of_slab", "check_edges", "checked_block", "columns_of_rows",
-    "columns_of_slices", "edges_per_block", "fill_rows", "keys_of_rows", "places_before", "slab", "slab_of_keys",
+    "Filling", "block_keys", "block_of_rows", "block_of_slab", "check_edges", "checked_block", "columns_of_ranges",
+    "columns_of_rows", "edges_per_block", "fill_rows", "keys_of_rows", "places_before", "slab", "slab_of_keys",
     "slab_spans", "stack", "stacked", "sums_of_parts",
 ]  # fmt: skip
 
@@ -71,15 +72,26 @@ def columns_of_rows(
     span: tuple[int, int], buckets: Buckets, shift: int, lengths: Array, vertices: Array, degrees: Array
 ) -> Array:
     """Sort oriented keys of a span of buckets, and keep each once: the columns; the vectors are those of `Buckets`."""
-    return buckets.distinct_rows(*span, shift, lengths, vertices, degrees)
+    return buckets.distinct_rows(*span, shift, lengths, vertices, degrees)()
 
 
-def columns_of_slices(
-    slices: list[Array], bound: int, backend: Backend, shift: int, lengths: Array, vertices: Array, degrees: Array
-) -> Array:
-    """As `columns_of_rows`, of slices of keys of whole rows, which are taken over."""
-    buckets = backend.dealt(slices, bound)
-    return columns_of_rows((0, len(buckets)), buckets, shift, lengths, vertices, degrees)
+def columns_of_ranges(
+    ranges: list[list[Array]], rows: list[int], backend: Backend, lengths: Array, vertices: Array, degrees: Array
+) -> Iterator[Array]:
+    """As `columns_of_rows`, of slices of keys of the ranges of `Edges.split_rows`, which are taken over.
+
+    A device computes those of all ranges before their numbers are waited for.
+    """
+    started = list[Callable[[], Array]]()
+    ranges.reverse()
+    for end in rows:
+        bits = (end - 1).bit_length()
+        buckets = backend.dealt(ranges.pop(), end << bits)
+        started.append(buckets.distinct_rows(0, len(buckets), bits, lengths, vertices, degrees))
+        del buckets
+    started.reverse()
+    while started:
+        yield started.pop()()
 
 
 def keys_of_rows(columns: Array, first: int, lengths: Array, shift: int, backend: Backend) -> Array:

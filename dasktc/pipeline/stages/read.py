@@ -18,8 +18,8 @@ from dasktc.pipeline.stages.id_maps import arrays_of
 from dasktc.pipeline.stages.ids import hashes_of_column
 
 __all__ = [
-    "SAMPLED", "Counts", "NoPart", "Span", "join_parts", "judged", "noted", "part_size", "read_chunks", "read_parts",
-    "sample_ends", "sampled", "slices_of_rows", "without_loops",
+    "SAMPLED", "Counts", "NoPart", "Span", "edges_of", "facts_of", "join_parts", "judged", "noted", "part_size",
+    "read_chunks", "read_parts", "sample_ends", "sampled", "slices_of_rows", "without_loops",
 ]  # fmt: skip
 
 Array = Any
@@ -130,14 +130,19 @@ def read_parts(
         frames.append(frame)
         counts.append(count)
         notes += [note] if note is not None else []
+    facts = facts_of(frames, counts, step_of, backend)._replace(notes=tuple(notes))
+    return frames[0] if len(frames) == 1 else frames, facts
+
+
+def facts_of(frames: list[Frame], counts: list[Counts], step_of: Callable[[int], int], backend: Backend) -> Counts:
+    """Add up the statistics of frames, and sample every `step_of(rows)`-th edge."""
     spans, total = [count.span for count in counts if count.span is not None], sum(count.rows for count in counts)
     span = sample = None
     step = step_of(total)
     if len(spans) == len(counts):
         span, sample = Span.of(spans), np.concatenate([sample_ends(frame, step, backend) for frame in frames], axis=1)
     loops, skipped = sum(count.loops for count in counts), sum(count.skipped for count in counts)
-    facts = Counts(total, loops, span, sample, tuple(notes), skipped)
-    return frames[0] if len(frames) == 1 else frames, facts
+    return Counts(total, loops, span, sample, skipped=skipped)
 
 
 def sample_ends(frame: Frame, step: int, backend: Backend) -> Array:

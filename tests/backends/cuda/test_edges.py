@@ -131,6 +131,22 @@ def test_keys_are_dealt_to_ranges(edges, keys, starts):
 
 
 @needs_compiler
+@pytest.mark.parametrize("edges", [*BOTH, CPU.edges], ids=["forward", "reverse", "cpu"])
+@given(keys=KEYS, rows=st.sets(st.integers(1, 63), max_size=5), arrays=st.integers(1, 3))
+def test_oriented_keys_are_dealt_to_rows(edges, keys, rows, arrays):
+    """Every array has its part of each range, whose keys have as few bits as its last row needs."""
+    keys = [max(key >> 6, key & 63) << 6 | min(key >> 6, key & 63) for key in keys if key >> 6 != key & 63]
+    parts, ends = np.array_split(np.array(keys, dtype="int64"), arrays), [*sorted(rows), 64]
+    slices = list(edges.split_rows(iter(parts), ends, 6))
+    assert [len(ranges) for ranges in slices] == [len(ends)] * arrays
+    for part, ranges in zip(parts, slices, strict=True):
+        for first, end, found in zip([0, *ends], ends, ranges, strict=False):
+            bits = (end - 1).bit_length()
+            known = sorted((key >> 6) << bits | key & 63 for key in part.tolist() if first <= key >> 6 < end)
+            assert sorted(found.tolist()) == known
+
+
+@needs_compiler
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS, more=st.integers(0, 3000))
 def test_distinct_keys_without_loops(edges, keys, more):
@@ -169,7 +185,7 @@ def test_columns_of_distinct_keys(edges, keys, more):
     degrees, lengths = np.array([rows[v] for v in range(64)], "int32"), np.zeros(64, "int32")
     keys = np.random.default_rng(2).permutation(np.array(loops + proper, "int64"))
     buckets = DeviceBuckets([keys], 1 << 12, edges) if edges else CPU.dealt([keys], 1 << 12, (0, 1 << 12))
-    ranges = [buckets.distinct_rows(*span, 6, lengths, vertices, degrees) for span in buckets.ranges(3)]
+    ranges = [buckets.distinct_rows(*span, 6, lengths, vertices, degrees)() for span in buckets.ranges(3)]
     columns = np.concatenate([np.empty(0, "int32"), *ranges])
     once = sorted(set(proper))
     assert (columns.dtype, columns.tolist()) == ("int32", [key & 63 for key in once])

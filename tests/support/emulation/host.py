@@ -174,6 +174,9 @@ class HostDevice:
     def pointer(self, array):
         return array.ctypes.data
 
+    def later(self, numbers):
+        return numbers.tolist
+
     def launch(self, kernel, entry, defines, grid, block, values, shared=0):
         self.launch_text(text_of(kernel, tuple(dict(defines).items())), entry, grid, block, values, shared)
 

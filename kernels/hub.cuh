@@ -32,7 +32,7 @@
 #define TABLE_BLOCKS 17  // blocks per multiprocessor for which registers must suffice, where it holds so many
 #endif
 #ifndef CHUNKS
-#define CHUNKS 64  // chunks of its lists that a warp has at a time
+#define CHUNKS 96  // chunks of its lists that a warp has at a time
 #endif
 #ifndef LANES
 #define LANES 8  // lanes that stream a chunk of a list, eight ids each

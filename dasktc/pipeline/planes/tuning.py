@@ -43,9 +43,9 @@ class Tuning:
     would make too many tasks on a cluster, where each pair of arrays may be one."""
     piece_edges: int = 1 << 26
     """Edges of such an array, unless there are then fewer than `least_pieces` arrays, or more than `device_pieces`."""
-    least_pieces: int = 3
-    """Fewest arrays, unless these have fewer than `split_edges` edges: one array's scratch is a third of all edges."""
-    split_edges: int = 1 << 22
+    least_pieces: int = 5
+    """Fewest arrays, unless these have fewer than `split_edges` edges: sorting one takes two fifths of all keys."""
+    split_edges: int = 1 << 24
     """Fewest edges of an array where there are several."""
     made_twice: int = 1 << 21
     """Rows from which keys are not stored before they are dealt out: each of the two passes makes them from the ends of

@@ -10,7 +10,9 @@
 //
 // One H200: a level of a Kronecker edge took 1.34 ps, so that 2^28 edges of scale 24 took 8.7 ms; now 0.90 (predicted
 // 1.0). The units of shifts, logic and comparisons bound it: 15 of their instructions a level in place of 20, because
-// counters are not carried, draws are compared in 32 bits, and a difference's sign is shifted into an id.
+// counters are not carried, draws are compared in 32 bits, and a difference's sign is shifted into an id. RM's 10^9
+// edges take 27.8 ms in place of 32.3 (predicted 21) with comparisons and ids of 32 bits: 13 of a level's 20 instructions
+// are the hash.
 
 #ifndef BLOCK
 #define BLOCK 256

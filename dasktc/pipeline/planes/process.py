@@ -9,7 +9,8 @@ degrees are added up first, keys are oriented, on the CPU in place, and sorted a
 On the CPU the threads deal keys into one array by their leading digit, and each sorts ranges of it and drops repeats
 while these are in cache. A GPU holds its edges in a few large arrays, so that the scratch of sorting one of them is
 small beside all edges. They are sorted by an exchange: each is cut at sampled keys, and the slices of a range are
-merged. So are small graphs that are sorted twice, and the blocks of a plan with several.
+merged; of ranked edges the next array is made, and the next range sorted, before the host waits for numbers of the
+last one. So are small graphs that are sorted twice, and the blocks of a plan with several.
 """
 
 from __future__ import annotations

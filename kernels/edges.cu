@@ -55,6 +55,19 @@
 //     pieces in place of four: K24 +17 %, three: no gain. Gathers of ranks, 38 G/s, are left: 48 of RM's ms; so are
 //     waits and allocations between launches, 4 of K24's, 17 of RM's. Counting K24 took 1 % longer, RM 4 % less (12 %
 //     with other pieces: where arrays lie in memory matters), RA 5 to 7 % longer, though its block is the same
+//   5 predicted                      5           14.5        32          17.4        13.9        -
+//     measured                       5.2   25.0  12.1  19.0  33.2  18.5  18.5  20.1  14.2  22.7
+//     4 the same day                 9.2   19.6  15.5  19.7  34.1  18.9  17.7  21.2  14.2  22.8
+//     5 waits less, has fewer bits to sort, and other arrays: at least five, or one of 2^24 edges. RA 153 -> 139 ms, RM
+//     188 -> 172, Kronecker 26 146 -> 120 to 127; predicted: 145, 180, 125
+//     learnt of 5: in a call of K26 the device waited 37 of 471 ms, of these 16 for memory, now 21 and 5 of 446, while
+//     the next array is made before the sizes of one's ranges are known, and a range is sorted before the number of
+//     columns of the last is. Both ends of a key in a range of rows are below its last row, so that its first rows need
+//     2 digits fewer: K26 56 passes to 45 (50.2 ms to 40.7), K24 11.0 to 10.1, RM 48.2 to 45.8, RA, whose ranges need
+//     as many, nothing. Sixteen million edges are bound by launches: one array takes half of them. Five arrays in place
+//     of three, or of 2^25 edges: no gain, no loss. Ranks gathered of edges that are dealt by source, then by target
+//     (2^28 of RM's: 12.8 to 7.8 and 4.2 ms; RA 7.3, 7.2 and 2.6; K26 4.7, 3.9 and 3.3; K24 3.9, 3.1 and 3.1), not
+//     built: to deal 2^28 of them is estimated at 2 to 3 ms each time, so that RM alone would gain, some 10 of 172 ms
 //     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. Vertex
 //     vectors decide the torus: a sort of ids takes 20 bytes a vertex
 //     learnt of 2, in which kernels also make vertex vectors, running sums and rows: ego-Facebook, 88,234 edges, from
@@ -370,8 +383,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// A block deals one tile of keys per step; `next` is the next free place of each range's array. The low end of a key has
-// `shift` bits, and those of its range when it is written.
+// A block deals one tile of keys per step; `next` is the next free place of each range's array. The low end of a key
+// has `shift` bits, and those of its range when it is written.
 extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(const int64* keys, int64 size, const int64* starts,
     uint32 borders, uint32 shift, const uint32* bits, int64* const* arrays, uint64* next) {
   __shared__ Ranges ranges;

@@ -11,8 +11,8 @@
 // One H200: a level of a Kronecker edge took 1.34 ps, so that 2^28 edges of scale 24 took 8.7 ms; now 0.90 (predicted
 // 1.0). The units of shifts, logic and comparisons bound it: 15 of their instructions a level in place of 20, because
 // counters are not carried, draws are compared in 32 bits, and a difference's sign is shifted into an id. RM's 10^9
-// edges take 27.8 ms in place of 32.3 (predicted 21) with comparisons and ids of 32 bits: 13 of a level's 20 instructions
-// are the hash.
+// edges take 27.8 ms in place of 32.3 (predicted 21) with comparisons and ids of 32 bits: 13 of a level's 20
+// instructions are the hash.
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -60,8 +60,8 @@ __device__ __forceinline__ uint32 jenkins(uint32 a) {
   return (a ^ 0xb55a4f09u) ^ (a >> 16);
 }
 
-// Each level appends a bit to both ids: a draw below `one` neither's, below `two` the column's, below `three` the row's,
-// else both.
+// Each level appends a bit to both ids: below `one` a draw sets neither, below `two` the column's, below `three` the
+// row's, else both.
 
 // `start`: the seed's counter and splitmix64's increment. Draws and cuts are halved, so that the sign of their
 // difference, in 32 bits, tells whether a draw is below a cut. Bits are appended to ids with every bit flipped.
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) generate_kronecker(
   });
 }
 
-// The first cut is the draws' highest bit; the sign of a difference tells whether a draw that has it is below a later one.
+// The first cut is the draws' highest bit; a difference's sign tells whether a draw that has it is below a later one.
 extern "C" __global__ void __launch_bounds__(BLOCK) generate_rmat(
     uint64 first, int64 size, uint32 seed, uint32 bits, uint32 two, uint32 three, Id* src, Id* dst) {
   each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {

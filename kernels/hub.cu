@@ -117,6 +117,15 @@
 //     1.2 times as long with searches, so it merges as before. On 27 graphs of `bench choose`, in turns with version 10,
 //     `hub` takes 0.79 to 1.04 of its time, `bitmap` 0.91 to 1.07 (the worst ones take a quarter of a millisecond)
 //
+//  12 predicted, no wait before lists -     -    40      -       -       the lists' memory is allocated while near hubs
+//     run: 1.0 less, at scale 20 0.25; 96 chunks of a warp's lists: 0.3
+//     counted, with 64 and 96 chunks     -     -     -      -       -       scale 20: 1.62, 1.63; 22: 7.12, 7.05; 24: 40.1,
+//       39.7; 26: 281.8, 278.5; with 128 chunks 1.63, 7.15, 40.1, 282.4
+//     measured                           1.7   7.3  40.3    2.9     -       11 the same day: 2.4, 8.1, 41.4 and 2.9;
+//       scale 26: 281 and 285
+//     learnt: memory of another size than what was freed last takes 0.6 ms a GB: 0.7 of K24's lists, 3 of RM's records,
+//     before which there is nothing else to do
+//
 // Tried in version 11 and not kept; tables, scale 24. What passes a filter, 1.3 M ids, looked up by 32 lanes
 // together, of several tables if need be: 0.6 to 1.5 more, though without lookups they take 0.6 to 1.2 less. Three
 // chunks ahead 0.2 to 1.5 more, one 2.6; 48 registers 1.1 more; four lanes a chunk 1.3. Lists, 6.9: 32 registers

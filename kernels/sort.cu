@@ -19,11 +19,12 @@
 //     measured: tiles of 256 * 16 keys     3.60    3.67
 //   2 of 384 * 20, 64 registers or 80      2.92    3.02
 //     learnt: a pass runs at 2.3 TB/s, as CUB's do; a copy at 4.2. Large tiles gain most: fewer of them wait for those
-//     before. Little or no gain: 4 and 32 tiles looked back at together in place of 16 (-1 %, +3 %; 8 with four blocks of
-//     256 threads -3 %); counts shown before keys are ranked (-4 % with those, +15 % with 512 threads);
+//     before. Little or no gain: 4 and 32 tiles looked back at together in place of 16 (-1 %, +3 %; 8 with four blocks
+//     of 256 threads -3 %); counts shown before keys are ranked (-4 % with those, +15 % with 512 threads);
 //     __match_any_sync in place of votes (+21 to +39 %); digits of 9 bits, with tiles of 512 * 16 (+9 % a pass); 1,024
 //     threads (+36 %); six digits of 9 bits in place of seven of 8, for 2^27 keys of 54 bits (predicted -7 %): tiles of
-//     512 * 14, 512 * 16, 384 * 20 +1 %, +2 %, +3 %. Few keys are bound by launches: 88,234 keys of 24 bits take 0.15 ms, CuPy's sort 0.11
+//     512 * 14, 512 * 16, 384 * 20 +1 %, +2 %, +3 %. Few keys are bound by launches: 88,234 keys of 24 bits take 0.15
+//     ms, CuPy's sort 0.11
 
 #ifndef BLOCK
 #define BLOCK 384

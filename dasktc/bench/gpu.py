@@ -57,7 +57,7 @@ ARRAY_EDGES, ARRAY_REACH = 200_000, 2.5
 """Edges of a NumPy array that is counted, and the target time in milliseconds."""
 LEFT = 3
 """Graphs after which memory is measured."""
-PEAK_BYTES = 24
+PEAK_BYTES = 25
 """Most bytes per edge that preparation may take, including its two 32-bit ids."""
 
 

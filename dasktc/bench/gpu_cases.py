@@ -51,9 +51,9 @@ _UNIFORM = (
     "records takes 0.4"
 )
 _TABLES = (
-    "at scale 24 lists against tables in shared memory take 18 of 41 ms: issue slots, L2 and shared memory are some "
+    "at scale 24 lists against tables in shared memory take 18 of 40 ms: issue slots, L2 and shared memory are some "
     "70 % busy, DRAM 50 %; near hubs 8: L2 72 %, issue slots 82 %; making the lists 7: random sectors, L2 60 %; "
-    "kernels take 28 of 32 ms of preparation, 11 to sort at 2.3 TB/s, 6 to count ends, 4 to gather ranks"
+    "kernels take 27 of 31 ms of preparation, 10 to sort at 2.3 TB/s, 6 to count ends, 4 to gather ranks"
 )
 _ROWS = "load latency: 13 of 18 cycles between two instructions of a warp wait for a load; L2 67 % busy, DRAM 39 %"
 

@@ -201,7 +201,7 @@ def test_what_bounds_a_kernel_is_said_where_its_reach_is_not_met(reach, said):
 def test_what_does_not_fit_is_frozen_heap():
     section = gpu._table([replace(gpu.QUICK[-1], rows=10**10)], "hub", 1, lambda text: None)
     assert section.rows == []
-    assert section.notes[0] == "3D torus 3^3 does not fit: 10,000,000,000 raw edges take 24 bytes each"
+    assert section.notes[0] == "3D torus 3^3 does not fit: 10,000,000,000 raw edges take 25 bytes each"
 
 
 @pytest.mark.parametrize(

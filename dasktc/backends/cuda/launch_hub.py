@@ -145,7 +145,7 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
     state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
     values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
     hub.spread("hub_edges", int(hub.fields["rows"][0]), *values, *hub.outputs, waves=WAVES)
-    records = device.later(total)  # so that near hubs run while memory is allocated for them
+    records = device.later(total) if long_rows and not plain else None  # near hubs run while their memory is allocated
     if long_rows and (int(hub.fields["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
@@ -153,7 +153,7 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
             near = int(hub.fields["near"][0])
             bitmaps = block_cache.once(hub.task, "square", near, lambda: _square(hub, near))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals, *hub.outputs)
-    return records()[0] if long_rows else 0
+    return records()[0] if records else 0
 
 
 def _bitmaps(hub: Launch, hubs: int) -> Array:

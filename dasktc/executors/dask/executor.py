@@ -22,7 +22,6 @@ from typing import Any
 from uuid import uuid4
 
 from dasktc.backends import Backend
-from dasktc.backends.out_of_memory import run
 from dasktc.errors import ClusterError
 from dasktc.executors.base import (
     CPU,
@@ -35,10 +34,10 @@ from dasktc.executors.base import (
     tree,
     unchanged,
 )
+from dasktc.executors.dask.calls import CallQueue, future_of, is_handle
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import TaskSource, results
-from dasktc.executors.dask.worker_state import meter_transfers
 from dasktc.executors.measured import Measured, value_of
 from dasktc.executors.progress.tracker import Tracker
 from dasktc.options import RETRIES, WORKER_SECONDS
@@ -77,6 +76,7 @@ class DaskExecutor(Executor):
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
         self.faults = FaultPolicy(client, patience, retries, self._token)
+        self._calls = CallQueue(client, self.faults)
         self._named = list[Any]()
         self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 
@@ -125,9 +125,7 @@ class DaskExecutor(Executor):
         self, stage: str, function: Function, *args: Any, prefer: str | None = None, urgent: bool = False
     ) -> Any:
         """Submit one call, whose function is wrapped already."""
-        # Calls that are submitted within 0.1 s have the same priority: Dask runs those that are ready in any order.
-        options = {"key": self._key(stage), "pure": False, "priority": int(urgent)} | _preferred(prefer)
-        return self.faults.ask(self.client.submit, _call, function, *args, **options)
+        return self._calls.add(self._key(stage), function, args, prefer, urgent)
 
     def measured(
         self,
@@ -143,25 +141,25 @@ class DaskExecutor(Executor):
         """
         argument_lists = list(calls)
         workers = list(prefer) or [None] * len(argument_lists)
-        futures = [
+        handles = [
             self._submit(stage, function, *call, prefer=worker, urgent=urgent)
             for call, worker in zip(argument_lists, workers, strict=True)
         ]
         argument_lists.clear()
-        self.wait(futures)
-        keys, facts = [future.key for future in futures], dict[Any, Any]()
+        self.wait(handles)
+        keys, facts = [handle.key for handle in handles], dict[Any, Any]()
         for answer in self.ask_workers(_facts_of, keys).values():
             facts |= answer
         # results that were lost with their worker since they were made
-        losses = [future for future in futures if future.key not in facts]
+        losses = [handle for handle in handles if handle.key not in facts]
         lost_facts = self._results(
             [
-                self.faults.ask(self.client.submit, operator.attrgetter("facts"), future, key=self._key(stage))
-                for future in losses
+                self.faults.ask(self.client.submit, operator.attrgetter("facts"), handle.future, key=self._key(stage))
+                for handle in losses
             ]
         )
-        facts |= dict(zip([future.key for future in losses], lost_facts, strict=True))
-        return futures, [facts[key] for key in keys]
+        facts |= dict(zip([handle.key for handle in losses], lost_facts, strict=True))
+        return handles, [facts[key] for key in keys]
 
     def replicated(self, stage: str, function: Function, *args: Any) -> Any:
         """Submit a call for each worker, whose counting tasks then take its own result and need no copy of another's.
@@ -178,22 +176,17 @@ class DaskExecutor(Executor):
 
     def wait(self, handles: Iterable[Any]) -> None:
         """Wait for tasks, and for the copies of `replicated`."""
-        from distributed import Future
-
-        futures = [handle for handle in handles if isinstance(handle, Future)]
-        copies = [copy for future in futures for copy in self._replicas.get(future, {}).values()]
-        source = TaskSource([*futures, *copies])
+        tasks = list(filter(is_handle, handles))
+        copies = [copy for handle in tasks for copy in self._replicas.get(handle, {}).values()]
+        source = TaskSource([future_of(handle) for handle in (*tasks, *copies)])
         for _ in results(self.client, self.faults, source, here=False):
             pass
 
     def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
-        """Submit calls together: a graph of many calls costs little more on its way to the scheduler than one call."""
-        futures: list[Any] = []
-        for _, group in itertools.groupby(calls, key=len):  # the client maps over columns of equal length
-            columns = list(zip(*((function, *call) for call in group), strict=True))
-            keys = [self._key(stage, getattr(first, "label", ())) for first in columns[1]]
-            futures += self.faults.ask(self.client.map, _call, *columns, key=keys, pure=False, **_preferred(prefer))
-        return futures
+        """Submit calls at once; returns their futures."""
+        keys = [self._key(stage, getattr(call[0], "label", ())) for call in calls]
+        handles = [self._calls.add(key, function, call, prefer, False) for key, call in zip(keys, calls, strict=True)]
+        return [handle.future for handle in handles]
 
     def _key(self, stage: str, label: tuple[Any, ...] = ()) -> tuple[Any, ...]:
         return f"{stage}-{self._token}", *label, next(self._numbers)
@@ -214,9 +207,9 @@ class DaskExecutor(Executor):
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; the scheduler frees inputs that nobody else holds."""
         wrapper = self.store.wrap(function)
-        futures = [self._submit(stage, wrapper, item, *shared) for item in inputs]
+        handles = [self._submit(stage, wrapper, item, *shared) for item in inputs]
         inputs.clear()
-        return futures
+        return handles
 
     def fold(self, stage: str, fold: Fold[Any], inputs: list[Any]) -> Any:
         """Submit a call for each input, and combine the results in a tree."""
@@ -236,24 +229,23 @@ class DaskExecutor(Executor):
 
     def watch(self, handle: Any, waiting: Callable[[], None] | None) -> Any:
         """Bring a (small) result to the client; meanwhile call `waiting` now and then, in this thread."""
-        ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
+        ((_, value),) = results(self.client, self.faults, TaskSource([future_of(handle)], waiting))
         return self.store.load(value_of(value))
 
-    def _results(self, futures: list[Any]) -> list[Any]:
-        """The values of futures, in their order, as they come from the workers."""
-        if not futures:
+    def _results(self, handles: list[Any]) -> list[Any]:
+        """The values of handles, in their order, as they come from the workers."""
+        if not handles:
             return []
+        futures = list(map(future_of, handles))
         values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}
         return [value_of(values[future.key]) for future in futures]
 
     def _places(self, handles: Iterable[Any]) -> list[Any]:
-        """Replace the futures among handles by their values; other handles, such as known entries, stay as they are."""
-        from distributed import Future
-
+        """Replace handles of tasks by their values; other handles, such as known entries, stay as they are."""
         handle_list = list(handles)
-        futures = {handle.key: handle for handle in handle_list if isinstance(handle, Future)}
-        places = dict(zip(futures, self._results(list(futures.values())), strict=True))
-        return [places[handle.key] if isinstance(handle, Future) else handle for handle in handle_list]
+        tasks = {handle.key: handle for handle in handle_list if is_handle(handle)}
+        places = dict(zip(tasks, self._results(list(tasks.values())), strict=True))
+        return [places[handle.key] if is_handle(handle) else handle for handle in handle_list]
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Gather each result as its call ends, so that the later loss of a worker cannot undo it.
@@ -276,6 +268,9 @@ class DaskExecutor(Executor):
         if self.store.placed:
             places = iter(self._places(arg for call in work for arg in call))
             work = [tuple(itertools.islice(places, len(call))) for call in work]
+        blocks = {arg.key: arg for call in work for arg in call if is_handle(arg)}
+        copies = {key: replicas for key, block in blocks.items() if (replicas := self._replicas.get(block))}
+        work = [tuple(map(future_of, call)) for call in work]
         task, work = self.store.wrap_tasks(function, work, arrays)
         lists: dict[Any, tuple[Any, Any]] = {}
 
@@ -290,10 +285,6 @@ class DaskExecutor(Executor):
                 self._named.append(future.key)  # kept until the next fold: the sums may need the task again
             return result_futures
 
-        from distributed import Future
-
-        blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
-        copies = {key: replicas for key, block in blocks.items() if (replicas := self._replicas.get(block))}
         window = WindowedSubmitter(self.client, self.faults, submit, work, self.store.replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):
             yield lists.pop(future.key, None), result
@@ -323,6 +314,7 @@ class DaskExecutor(Executor):
                     if key in array_sums:
                         array = self.submit(f"{stage}-sum", fold.combine, [array_sums[key], array])
                     array_sums[key] = array
+                self._calls.send()
             small_results.append(result)
         return small_results, array_sums | {key: total.result() for key, total in sums.items()}
 
@@ -358,7 +350,7 @@ class _SumOfFiles:
     def add(self, place: Any) -> None:
         """Add one more array, at once if no call is running."""
         self._waiting.append(place)
-        if self._call is None or self._call.status != "pending":
+        if self._call is None or self._call.future.status != "pending":
             self._go_on()
 
     def result(self) -> Any:
@@ -378,17 +370,6 @@ class _SumOfFiles:
             self._call = self._executor.submit(self._stage, self._combine, list(self._used))
 
 
-def _call(function: Function, *args: Any) -> Any:
-    """Call a function on a worker, with its `Measured` arguments unwrapped."""
-    meter_transfers()
-    return run(function, *(value_of(arg) for arg in args))
-
-
 def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:
     """Facts of those results that this worker holds, by key."""
     return {key: dask_worker.data[key].facts for key in keys if key in dask_worker.data}
-
-
-def _preferred(worker: str | None) -> dict[str, Any]:
-    """Keyword arguments of `Client.submit` that prefer a worker and allow others."""
-    return {} if not worker else {"workers": [worker], "allow_other_workers": True}

@@ -34,7 +34,7 @@ from dasktc.wording import plural
 __all__ = ["PartitionPart", "SlicePart", "partitions", "slices"]
 
 PART_BYTES = 7_500_000
-"""Bytes of ids in one part: Dask warns about a graph of more than 10 MB."""
+"""Bytes of ids in one part: Dask warns about a graph of more than 10 MB (`executors.dask.calls`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,11 @@ class SlicePart:
             pairs = asarray(np.lib.stride_tricks.as_strided(self.src, (len(self.src), 2), (2 * width, width)))
             return pairs[:, 0].copy(), pairs[:, 1].copy()
         return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
+
+    def __sizeof__(self) -> int:
+        from dask.sizeof import sizeof
+
+        return sum(int(sizeof(column)) for column in (self.src, self.dst, self.weight))
 
     def __getstate__(self) -> dict[str, Any]:
         values, weight = self.weight, {}

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import ArgumentLists, Executor, Fold, Function, MemoryStore, unchanged
+from dasktc.executors.dask.calls import future_of
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
 from dasktc.executors.offers import memory_of
@@ -212,10 +213,10 @@ class WorkersAnswers(Answers):
         """Futures of values; what the store keeps lives as long as any of them."""
         executor, store = self.executor, self.executor.store
         if store.load_there is None:
-            return handles
+            return list(map(future_of, handles))
         memory_executor = copy(executor)
         memory_executor.store = MemoryStore()
-        futures = memory_executor.map("values", store.load_there, list(handles))
+        futures = list(map(future_of, memory_executor.map("values", store.load_there, list(handles))))
         for future in futures:
             weakref.finalize(future, unchanged, store).atexit = False
         return futures

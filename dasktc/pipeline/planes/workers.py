@@ -148,7 +148,8 @@ class WorkersPlane(Plane):
         has_holders = any(part.upstream is not None for part in parts)  # by Dask, which holds them
         homes = () if has_holders else self.homes(len(groups))
         handles, facts = executor.measured("read-rows", _read, calls, homes)
-        locations = executor.faults.ask(executor.client.who_has, handles) if has_holders else {}
+        ask = partial(executor.faults.ask, executor.client.who_has)
+        locations = ask([handle.future for handle in handles]) if has_holders else {}
         holders = [next(iter(locations.get(handle.key, ())), None) for handle in handles] if has_holders else []
         frames = self.frames(source, [part for group in groups for part in group], handles, facts)
         return replace(frames, holders=holders)

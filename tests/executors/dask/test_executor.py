@@ -464,14 +464,14 @@ def test_an_answer_that_was_overwritten_is_asked_for_again():
 
 def test_keys_are_unique_in_several_threads():
     """Two tasks with one key would be one task, and share its result."""
-    keys, interval = [], sys.getswitchinterval()
+    keys, futures, interval = [], [], sys.getswitchinterval()
     client = FakeClient((1, 1))
-    client.submit = lambda function, *args, key, **kwargs: keys.append(key)
+    client.get = lambda graph, names, **options: keys.extend(names) or names
     tasks = DaskExecutor(client)
 
     def submit():
         for _ in range(2_000):
-            tasks.submit("count", len, ())
+            futures.append(tasks.submit("count", len, ()).future)
 
     running = [threading.Thread(target=submit) for _ in range(8)]
     sys.setswitchinterval(1e-6)
@@ -482,4 +482,4 @@ def test_keys_are_unique_in_several_threads():
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert len(set(keys)) == 16_000
+    assert len(set(keys)) == 16_000 == len(futures)

@@ -333,7 +333,7 @@ def test_blocks_are_built_where_they_are_counted_with(pair):
     """A worker has built the blocks that it alone needs, and about half of the bytes."""
     _, client = pair
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
-    where = {place: client.who_has([block])[block.key] for place, block in graph._context.blocks.items()}
+    where = {place: client.who_has([block.future])[block.key] for place, block in graph._context.blocks.items()}
     work, (first, second) = jobs(graph.plan, "hub", "cpu"), sorted(client.ncores())
     needs = [{place for job in half for place in job.triple.places} for half in (work[:32], work[32:])]
     assert all(first in where[place] for place in needs[0] - needs[1])

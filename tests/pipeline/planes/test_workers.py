@@ -394,11 +394,15 @@ def weight(obj):
 def meter(monkeypatch):
     """Bytes of every submitted call's arguments, and of every result that came to a client."""
     sent, brought = [], []
-    submit, gather = Client.submit, Client._gather
+    submit, get, gather = Client.submit, Client.get, Client._gather
 
     def metered_submit(self, function, *args, **kwargs):
         sent.append(weight(args))
         return submit(self, function, *args, **kwargs)
+
+    def metered_get(self, graph, *args, **kwargs):
+        sent.extend(map(weight, graph.values()))
+        return get(self, graph, *args, **kwargs)
 
     async def metered_gather(self, *args, **kwargs):
         found = await gather(self, *args, **kwargs)
@@ -406,6 +410,7 @@ def meter(monkeypatch):
         return found
 
     monkeypatch.setattr(Client, "submit", metered_submit)
+    monkeypatch.setattr(Client, "get", metered_get)
     monkeypatch.setattr(Client, "_gather", metered_gather)
     return SimpleNamespace(sent=sent, brought=brought)
 

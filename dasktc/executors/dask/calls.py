@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from threading import RLock
 from typing import Any, NamedTuple
+from weakref import ref
 
 from dasktc.backends.out_of_memory import run
+from dasktc.errors import ClusterError
 from dasktc.executors.base import Function
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.worker_state import meter_transfers
@@ -46,6 +48,8 @@ class Handle:
         """The task's future; waiting calls are sent first."""
         if self._future is None:
             self._queue.send()
+        if self._future is None:
+            raise self._queue.failure
         return self._future
 
 
@@ -68,11 +72,17 @@ class CallQueue:
     ----------
     client : distributed.Client
     faults : FaultPolicy
+
+    Attributes
+    ----------
+    failure : Exception
+        Why calls could not be sent.
     """
 
     def __init__(self, client: Any, faults: FaultPolicy) -> None:
         self._client, self._faults = client, faults
         self._waiting, self._bytes, self._lock = list[_Waiting](), 0, RLock()
+        self.failure: Exception = ClusterError("a call that was not sent has no result")
 
     def add(
         self, key: tuple[Any, ...], function: Function, args: tuple[Any, ...], prefer: str | None, urgent: bool
@@ -91,24 +101,32 @@ class CallQueue:
         return handle
 
     def send(self) -> None:
-        """Send the calls that wait."""
+        """Send the calls that wait; results whose handles are gone by now are for other calls of the graph alone."""
         import dask
 
         with self._lock:
-            if not self._waiting:
+            waiting, self._waiting, self._bytes = self._waiting, [], 0
+            if not waiting:
                 return
-            waiting = {item.handle.key: item for item in self._waiting}
-            graph = {key: (item.call, *map(self._reference, item.inputs)) for key, item in waiting.items()}
-            workers = {key: [item.prefer] if item.prefer else [] for key, item in waiting.items()}
+            graph = {item.handle.key: (item.call, *map(self._reference, item.inputs)) for item in waiting}
+            workers = {item.handle.key: [item.prefer] if item.prefer else [] for item in waiting}
             others = {key: bool(names) for key, names in workers.items()}
-            priorities = {key: int(item.urgent) for key, item in waiting.items()}
+            priorities = {item.handle.key: int(item.urgent) for item in waiting}
+            handles = [ref(item.handle) for item in waiting]
+            waiting.clear()
+            held = [handle for reference in handles if (handle := reference()) is not None]
+            if not held:
+                return
             # Graphs that are sent within 0.1 s have the same priority: Dask runs calls that are ready in any order.
             options = {"sync": False, "fifo_timeout": "100 ms"}
-            with dask.annotate(workers=workers.get, allow_other_workers=others.get, priority=priorities.get):
-                futures = self._faults.ask(self._client.get, graph, list(graph), **options)
-            for item, future in zip(self._waiting, futures, strict=True):
-                item.handle._future = future
-            self._waiting, self._bytes = [], 0
+            try:
+                with dask.annotate(workers=workers.get, allow_other_workers=others.get, priority=priorities.get):
+                    futures = self._faults.ask(self._client.get, graph, [handle.key for handle in held], **options)
+            except Exception as error:
+                self.failure = error
+                raise
+            for handle, future in zip(held, futures, strict=True):
+                handle._future = future
 
     def _reference(self, handle: Any) -> Any:
         """What a graph names an input by: its key, where the input is of the same graph."""

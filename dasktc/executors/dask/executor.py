@@ -183,10 +183,9 @@ class DaskExecutor(Executor):
             pass
 
     def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
-        """Submit calls at once; returns their futures."""
+        """Submit calls whose keys have their labels; the functions are wrapped already."""
         keys = [self._key(stage, getattr(call[0], "label", ())) for call in calls]
-        handles = [self._calls.add(key, function, call, prefer, False) for key, call in zip(keys, calls, strict=True)]
-        return [handle.future for handle in handles]
+        return [self._calls.add(key, function, call, prefer, False) for key, call in zip(keys, calls, strict=True)]
 
     def _key(self, stage: str, label: tuple[Any, ...] = ()) -> tuple[Any, ...]:
         return f"{stage}-{self._token}", *label, next(self._numbers)
@@ -260,7 +259,7 @@ class DaskExecutor(Executor):
     def _task_results(
         self, stage: str, function: Function, calls: ArgumentLists, arrays: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield each counting task's result after None or, with `arrays`, its first argument and a future of its list.
+        """Yield each counting task's result after None or, with `arrays`, its first argument and a handle of its list.
 
         Where the client knows the places of arrays, the result has them, and None comes first then, too.
         """
@@ -275,15 +274,15 @@ class DaskExecutor(Executor):
         lists: dict[Any, tuple[Any, Any]] = {}
 
         def submit(calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
-            futures = self._submit_all(stage, task, calls, prefer)
+            handles = self._submit_all(stage, task, calls, prefer)
             if not arrays or self.store.placed:
-                return futures
-            result_futures = self._submit_all(stage, operator.getitem, [(future, -1) for future in futures], prefer)
-            for future, last, call in zip(futures, result_futures, calls, strict=True):
-                lists[last.key] = call[0], future
-                self.faults.names[future.key] = call[0]
-                self._named.append(future.key)  # kept until the next fold: the sums may need the task again
-            return result_futures
+                return handles
+            last_entries = self._submit_all(stage, operator.getitem, [(handle, -1) for handle in handles], prefer)
+            for handle, last, call in zip(handles, last_entries, calls, strict=True):
+                lists[last.key] = call[0], handle
+                self.faults.names[handle.key] = call[0]
+                self._named.append(handle.key)  # kept until the next fold: the sums may need the task again
+            return last_entries
 
         window = WindowedSubmitter(self.client, self.faults, submit, work, self.store.replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):

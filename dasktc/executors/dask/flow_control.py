@@ -27,6 +27,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any
 
+from dasktc.executors.dask.calls import future_of
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource
 from dasktc.executors.dask.scheduler_ops import drop_copies, keep_copies
@@ -194,8 +195,8 @@ class WindowedSubmitter(TaskSource):
     ----------
     client : distributed.Client
     faults : FaultPolicy
-    submit : callable (calls, worker) -> list of Future
-        Submits some calls at once, to the worker if it lives.
+    submit : callable (calls, worker) -> list of handles
+        Submits some calls, to the worker if it lives.
     calls : list of tuples
         The futures among their arguments are blocks.
     capacity : callable (int) -> float
@@ -271,14 +272,14 @@ class WindowedSubmitter(TaskSource):
         worker_calls: dict[str, list[int]] = defaultdict(list)
         for number, worker in assignments:
             worker_calls[worker].append(number)
-        call_futures: list[Any] = []
+        handles: list[Any] = []
         for worker, numbers in worker_calls.items():
-            futures = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
-            for future, number in zip(futures, numbers, strict=True):
-                self._numbers[future.key] = number
-                self._faults.names[future.key] = self._calls[number][0]
-            call_futures += futures
-        return call_futures
+            submitted = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
+            for handle, number in zip(submitted, numbers, strict=True):
+                self._numbers[handle.key] = number
+                self._faults.names[handle.key] = self._calls[number][0]
+            handles += submitted
+        return list(map(future_of, handles))
 
     def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
         """Replace blocks in a call by the worker's own copies, where it has built some."""

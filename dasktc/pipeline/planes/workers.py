@@ -102,16 +102,16 @@ class PlacedInputs(Inputs):
 class RowCounts(Canonical):
     """Distinct edges, with the rows that name each vertex."""
 
-    counts: list[Any] | None
-    """List of handles of arrays of int32. Partial sums by id; None where vertices are ranked by degree."""
+    counts: Handles
+    """Handles of arrays of int32. Partial sums by id; none where vertices are ranked by degree."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankedKeys(Canonical):
     """Distinct edges, oriented over ranks by rows; each partition has a range of rows."""
 
-    ranks: Any
-    """Handle of Ranks."""
+    ranks: Handles
+    """One handle, of Ranks."""
 
 
 class WorkersPlane(Plane):
@@ -191,7 +191,7 @@ class WorkersPlane(Plane):
             return self._ranked(frames, numbering)
         executor, backend, rows, shift = self.executor, self.backend, frames.edge_rows, numbering.shift
         span, size, holders, handles = numbering.span, numbering.size, self._holders(frames), frames.frames.take()
-        count, counts = self.partitions(rows), None
+        count, counts = self.partitions(rows), list[Any]()
         # Vertices rank by rows however edges travel: a checkpoint fits the same count with other workers.
         counts_rows = self.is_ranked_by_rows(rows)
         if span is not None:
@@ -208,7 +208,7 @@ class WorkersPlane(Plane):
                 counts = self._row_counts(keys, holders, partial(add_degrees, shift=shift, backend=backend), size)
             inputs = PlacedInputs(keys, holders=holders)
             starts = splitters(executor, "canonical", keys, rows, count)
-        return RowCounts(self.keep_distinct(inputs, rows, starts, shift).partitions, rows, counts=counts)
+        return RowCounts(self.keep_distinct(inputs, rows, starts, shift).partitions, rows, counts=Handles(counts))
 
     def _holders(self, frames: Frames) -> Sequence[str | None]:
         """The worker that has each frame; None where there is one worker."""
@@ -264,19 +264,20 @@ class WorkersPlane(Plane):
         calls = [(rank, number, shift, backend) for number, rank in enumerate(ranks_at_homes)]
         picks, departures = list(map(itemgetter, range(count))), _leaving(holders, homes)
         partitions = self._reduce("canonical", items, picks, departures, holders, homes, distinct_of_range, calls)
-        return RankedKeys(Handles(partitions), rows, ranks=ranks_at_homes[0])
+        return RankedKeys(Handles(partitions), rows, ranks=Handles(ranks_at_homes[:1]))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition on its worker, unless edges are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, RankedKeys):
-            degrees, partitions, ranks = None, edges.partitions.take(), edges.ranks
+            degrees, partitions, (ranks,) = None, edges.partitions.take(), edges.ranks.take()
         else:
             degrees, partitions, ranks = self._oriented(edges, numbering)
         fold = (add_up_both_degrees if degrees is None else add_up_sources)(size, shift, backend)
-        sums = self._partial_sums("orient", fold, list(partitions))
-        call = degrees, ranks, sums, CUTS, backend  # the client waits for it, so it runs first
-        (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, [call], urgent=True)
+        calls = iter([(degrees, ranks, self._partial_sums("orient", fold, list(partitions)), CUTS, backend)])
+        del degrees, ranks  # what nobody holds when calls are sent is never the client's to release
+        # The client waits for it, so it runs first.
+        (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, calls, urgent=True)
         if isinstance(edges, RankedKeys):
             return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts)
         return self.oriented(partitions, vectors, facts, numbering)
@@ -285,8 +286,8 @@ class WorkersPlane(Plane):
         """Orient partitions, and take them over; by degree, the partial sums of degrees are returned, too."""
         size, shift, backend, homes = numbering.size, numbering.shift, self.backend, self.homes(len(edges.partitions))
         rank_function: Callable[..., Array] = ranks_by_rows
-        sums, degrees = edges.counts if isinstance(edges, RowCounts) else None, None
-        if sums is None:
+        sums, degrees = edges.counts.take() if isinstance(edges, RowCounts) else [], None
+        if not sums:
             degrees = self._partial_sums("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
             sums, rank_function = degrees, ranks_of
         ranks = self._ranks("orient", (rank_function, list(sums), backend), len(sums), edges.rows, size, homes)

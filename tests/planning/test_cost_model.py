@@ -260,7 +260,7 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
     predicted = dasktc.plan(SMALLER[name], steady, memory="1GB", **keywords(**PLANS[plan]))
     assert predicted.plan.splits == graph.plan.splits
     assert predicted.plan.bytes_total == sum(
-        tasks.gather([steady.submit(nbytes, b) for b in graph._context.blocks.values()])
+        tasks.gather([steady.submit(nbytes, b.future) for b in graph._context.blocks.values()])
     )
     before = built if graph.plan.scheme.replicated else steady.run(block_bytes_received)
     counted_by_their_own(graph)

@@ -145,7 +145,7 @@ def test_questions_before_the_call(client):
     dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", run=RunOptions(distribute="never"))
     with mock.patch.object(FaultPolicy, "ask", autospec=True, side_effect=FaultPolicy.ask) as ask:
         dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", run=RunOptions(distribute="never"))
-    assert [call.args[1].__name__ for call in ask.call_args_list] == ["nthreads", "scheduler_info", "get"]
+    assert [call.args[1].__name__ for call in ask.call_args_list] == ["nthreads", "scheduler_info", "map"]
 
 
 class OnDevices:

@@ -108,7 +108,8 @@ class CallQueue:
             waiting, self._waiting, self._bytes = self._waiting, [], 0
             if not waiting:
                 return
-            graph = {item.handle.key: (item.call, *map(self._reference, item.inputs)) for item in waiting}
+            calls = {item.handle.key: item.call for item in waiting}
+            inputs = {item.handle.key: list(map(self._reference, item.inputs)) for item in waiting}
             workers = {item.handle.key: [item.prefer] if item.prefer else [] for item in waiting}
             others = {key: bool(names) for key, names in workers.items()}
             priorities = {item.handle.key: int(item.urgent) for item in waiting}
@@ -117,11 +118,17 @@ class CallQueue:
             held = [handle for reference in handles if (handle := reference()) is not None]
             if not held:
                 return
+            keys = [handle.key for handle in held]
             # Graphs that are sent within 0.1 s have the same priority: Dask runs calls that are ready in any order.
-            options = {"sync": False, "fifo_timeout": "100 ms"}
+            options = {"fifo_timeout": "100 ms"}
             try:
                 with dask.annotate(workers=workers.get, allow_other_workers=others.get, priority=priorities.get):
-                    futures = self._faults.ask(self._client.get, graph, [handle.key for handle in held], **options)
+                    if any(reference in calls for references in inputs.values() for reference in references):
+                        graph = {key: (call, *inputs[key]) for key, call in calls.items()}
+                        futures = self._faults.ask(self._client.get, graph, keys, sync=False, **options)
+                    else:  # the scheduler takes it up sooner, because there is nothing to order
+                        columns = list(map(calls.get, keys)), list(map(inputs.get, keys))
+                        futures = self._faults.ask(self._client.map, _made, *columns, key=keys, pure=False, **options)
             except Exception as error:
                 self.failure = error
                 raise
@@ -149,6 +156,10 @@ class _Call:
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:  # Dask would pickle the arguments for a name of the graph
         return self.key
+
+
+def _made(call: _Call, inputs: list[Any]) -> Any:
+    return call(*inputs)
 
 
 class _Waiting(NamedTuple):

@@ -466,7 +466,7 @@ def test_keys_are_unique_in_several_threads():
     """Two tasks with one key would be one task, and share its result."""
     keys, futures, interval = [], [], sys.getswitchinterval()
     client = FakeClient((1, 1))
-    client.get = lambda graph, names, **options: keys.extend(names) or names
+    client.map = lambda *columns, key, **options: keys.extend(key) or key
     tasks = DaskExecutor(client)
 
     def submit():

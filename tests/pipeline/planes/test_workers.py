@@ -394,11 +394,15 @@ def weight(obj):
 def meter(monkeypatch):
     """Bytes of every submitted call's arguments, and of every result that came to a client."""
     sent, brought = [], []
-    submit, get, gather = Client.submit, Client.get, Client._gather
+    submit, map_, get, gather = Client.submit, Client.map, Client.get, Client._gather
 
     def metered_submit(self, function, *args, **kwargs):
         sent.append(weight(args))
         return submit(self, function, *args, **kwargs)
+
+    def metered_map(self, function, calls, inputs, **kwargs):
+        sent.extend(map(weight, calls))
+        return map_(self, function, calls, inputs, **kwargs)
 
     def metered_get(self, graph, *args, **kwargs):
         sent.extend(map(weight, graph.values()))
@@ -410,6 +414,7 @@ def meter(monkeypatch):
         return found
 
     monkeypatch.setattr(Client, "submit", metered_submit)
+    monkeypatch.setattr(Client, "map", metered_map)
     monkeypatch.setattr(Client, "get", metered_get)
     monkeypatch.setattr(Client, "_gather", metered_gather)
     return SimpleNamespace(sent=sent, brought=brought)

@@ -5,8 +5,9 @@ every stage a task group of its own on the dashboard. The key of a task of sever
 ("orient-plan-1f3a9c02"), and each of these stages sends an event when it ends (`worker_events.stage_ended`). The token
 keeps two runs on one cluster apart: without it the second would receive the first one's results.
 
-A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
-needs of them (`measured`), and every worker stacks a block that all need from the others' slabs (`replicated`).
+A task costs the scheduler a millisecond, and a wait costs the client ten. So calls between two waits are one graph
+(`calls`), results carry the numbers that a plan needs of them (`measured`), and every worker stacks a block that all
+need from the others' slabs (`replicated`).
 """
 
 from __future__ import annotations

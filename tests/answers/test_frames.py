@@ -398,7 +398,7 @@ def test_what_a_dead_worker_had_is_made_again(client):
     graph = prepare(client=client, partition="hash2d", parts=2)
     expected, supports = graph.triangles(), graph.edge_support(frame="pandas")
     for _ in range(2):
-        held = client.who_has([graph._context.counted.by_vertex.whole])
+        held = client.who_has([graph._context.counted.by_vertex.whole.future])
         (holder, *_) = next(iter(held.values()))
         pid = client.run(os.getpid)[holder]
         os.kill(pid, signal.SIGKILL)

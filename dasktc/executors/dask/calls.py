@@ -109,7 +109,11 @@ class CallQueue:
             if not waiting:
                 return
             calls = {item.handle.key: item.call for item in waiting}
-            inputs = {item.handle.key: list(map(self._reference, item.inputs)) for item in waiting}
+            # An input of the same graph is named by its key, any other by its future.
+            inputs = {
+                item.handle.key: [handle.key if handle.key in calls else future_of(handle) for handle in item.inputs]
+                for item in waiting
+            }
             workers = {item.handle.key: [item.prefer] if item.prefer else [] for item in waiting}
             others = {key: bool(names) for key, names in workers.items()}
             priorities = {item.handle.key: int(item.urgent) for item in waiting}
@@ -134,12 +138,6 @@ class CallQueue:
                 raise
             for handle, future in zip(held, futures, strict=True):
                 handle._future = future
-
-    def _reference(self, handle: Any) -> Any:
-        """What a graph names an input by: its key, where the input is of the same graph."""
-        if isinstance(handle, Handle) and handle._future is None and handle._queue is self:
-            return handle.key
-        return future_of(handle)
 
 
 class _Call:

@@ -102,3 +102,5 @@ def test_what_could_not_be_sent_says_so_every_time(cluster):
     for _ in range(2):
         with pytest.raises(InputError, match="closed"):
             tasks.gather([handle])
+    with pytest.raises(InputError, match="closed"):
+        tasks.gather([tasks.submit("sum", add, handle, handle)])

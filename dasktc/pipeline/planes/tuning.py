@@ -52,6 +52,8 @@ class Tuning:
     the edges, which takes as long as writing them, and no memory."""
     ranked_rows: int = 1 << 32
     """Rows from which vertices are not ranked by rows: more of them than 32 bits count might name one vertex."""
+    frame_rows: int = (1 << 31) - 1
+    """Most rows of a frame that a worker makes: cuDF counts rows in 32 bits. A worker may have a list of frames."""
     direct: int = 1 << 12
     """Most slices, each a task, of an exchange in one step."""
     passes: Mapping[str, int] = _by_name(cpu=4, cuda=64)

@@ -164,9 +164,9 @@ class WorkersPlane(Plane):
             rows = sum(getattr(part, "rows", 0) for part in parts)
             largest = min(self.piece_edges(rows), -(-rows // workers))
             return [(part,) for part in (join_parts(parts, largest) if on_device else parts)]
-        joined_parts = join_parts(parts, sum(map(part_size, parts)))
+        joined_parts, most = join_parts(parts, sum(map(part_size, parts))), self.tuning.frame_rows
         if len(joined_parts) == 1 and hasattr(joined_parts[0], "shares"):
-            return [(share,) for share in joined_parts[0].shares(workers)]
+            return [tuple(share.shares(-(-share.rows // most))) for share in joined_parts[0].shares(workers)]
         positive_sizes = [size for size in map(part_size, parts) if size]
         sizes = [part_size(part) or max(1, sum(positive_sizes) // max(1, len(positive_sizes))) for part in parts]
         total, groups, offset = sum(sizes), [list[Part]() for _ in range(workers)], 0
@@ -174,7 +174,7 @@ class WorkersPlane(Plane):
             groups[min(len(groups) - 1, (2 * offset + size) * len(groups) // (2 * total))].append(part)
             offset += size
         if on_device:
-            return [join_parts(group, sum(map(part_size, group))) for group in groups if group]
+            return [join_parts(group, most) for group in groups if group]
         return [tuple(group) for group in groups if group]
 
     def vertex_budget(self, ids: Ids) -> VertexBudget:

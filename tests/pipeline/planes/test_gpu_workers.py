@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from distributed import Client, LocalCluster
 
+from dasktc import generate
 from dasktc.api.count import build
+from dasktc.executors.base import for_backend
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
+from dasktc.pipeline.planes.choice import choose
 from tests.pipeline.planes.test_workers import Finished
 from tests.support import oracle
 from tests.support.slow_pipeline import by_degree, random_edges, skewed_edges, source_of, tuned
@@ -16,6 +19,8 @@ from tests.support.tiers import some
 
 EDGES = [*skewed_edges(300, 4_000, 5), *random_edges(300, 500, 6), (7, 7)] + [(3, 8)] * 60
 PARTS = 5
+KRONECKER_9 = 28_567
+"""Triangles of `generate.kronecker(9)`."""
 
 
 @pytest.fixture(params=some([2, 4], lambda number: number == 2), ids="{} workers".format)
@@ -56,6 +61,18 @@ def test_edges_of_a_single_block_are_sent_once(workers, kind):
         assert int(result) == oracle.triangles(edges)
         assert result.duplicates_dropped == sum(u != v for u, v in edges) - len(oracle.clean(edges))
         assert graph.triangles(frame="pandas").to_dict() == oracle.triangles_per_vertex(edges)
+
+
+def test_a_worker_has_several_frames_where_one_would_be_too_long(workers):
+    """cuDF counts rows in 32 bits; a Kronecker graph of scale 28 has 2**32 edges."""
+    _, client = workers
+    with tuned(one_partition=1, task_bytes={"tcp": 0}, frame_rows=999):
+        plane = choose(for_backend(DaskExecutor(client), "cuda"), Options(backend="cuda"))
+        for source in (generate.kronecker(9), generate.kronecker(9, parts=12)):
+            frames = [frame for group in plane.executor.gather(plane.read(source).frames) for frame in group]
+            assert sum(map(len, frames)) == 16 << 9
+            assert max(map(len, frames)) <= 999
+            assert int(build(DaskExecutor(client), source, Options(backend="cuda")).triangle_count()) == KRONECKER_9
 
 
 @pytest.mark.parametrize(

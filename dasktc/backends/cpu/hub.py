@@ -131,14 +131,14 @@ def look_ahead(
 ) -> Any:
     """Sum the lengths of the rows that an index row's entries refer to; prefetch those that will be streamed."""
     wedges = 0
-    if row < end:
-        for p in range(U(index[row]), U(index[row + 1])):
-            v = U(index_columns[p])
-            size = length(stream, v)
-            wedges += size
-            if v >= U(hubs) and size <= SHORT:
-                prefetch(stream_columns, U(stream[v]))
-                prefetch(stream_columns, U(stream[v] + size))
+    # At `end` the range is empty. A branch on that here costs `by_rows` 9 ns a row.
+    for p in range(U(index[U(row)]), U(index[U(min(row + 1, end))])):
+        v = U(index_columns[p])
+        size = length(stream, v)
+        wedges += size
+        if v >= U(hubs) and size <= SHORT:
+            prefetch(stream_columns, U(stream[v]))
+            prefetch(stream_columns, U(stream[v] + size))
     return wedges
 
 

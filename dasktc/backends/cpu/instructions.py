@@ -10,7 +10,8 @@ from numba import types
 from numba.extending import intrinsic
 
 __all__ = [
-    "LEVELS", "LOWER", "add_common", "bit_length", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros",
+    "LEVELS", "LOWER", "WINDOW", "add_common", "bit_length", "byte_mask", "carry_up", "eight_bytes", "ones",
+    "prefetch", "scalar", "trailing_zeros",
 ]  # fmt: skip
 
 LANES = 8
@@ -19,6 +20,8 @@ LOWER, LEVELS = 4, 12
 """Bit planes of the counters to which single sets are added, and of the counters to which those are carried over.
 
 Bit i of plane p has the weight 2^p in the counter of id i."""
+WINDOW = 32
+"""Bytes of text that are compared together."""
 
 
 def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,6 +88,48 @@ def prefetch(_: Any, array: Any, place: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), generate
+
+
+def _bytes(context: Any, builder: Any, signature: Any, args: Any, kind: Any) -> Any:
+    """Load bytes of an array from a place on, as a value of another type."""
+    data = context.make_array(signature.args[0])(context, builder, args[0]).data
+    return builder.load(builder.bitcast(builder.gep(data, [args[1]]), kind.as_pointer()), align=1, typ=kind)
+
+
+@_instruction
+def eight_bytes(_: Any, text: Any, place: Any) -> Any:
+    """Load eight bytes from a place on as a 64-bit word, the first as its lowest byte.
+
+    All machines for which Numba is built store the lowest byte first.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _bytes(context, builder, signature, args, ir.IntType(64))
+
+    return types.uint64(text, types.uint64), generate
+
+
+@_instruction
+def byte_mask(_: Any, text: Any, place: Any, least: Any, count: Any) -> Any:
+    """Compare the WINDOW bytes from a place on with `count` values from `least` on; bit i is set where byte i is one.
+
+    `count` is at least 1.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, word = ir.IntType(8), ir.IntType(64)
+        kind = ir.VectorType(byte, WINDOW)
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), WINDOW), [0] * WINDOW)
+
+        def broadcast(value: Any) -> Any:
+            vector = builder.insert_element(ir.Constant(kind, ir.Undefined), builder.trunc(value, byte), word(0))
+            return builder.shuffle_vector(vector, vector, lanes)
+
+        offsets = builder.sub(_bytes(context, builder, signature, args, kind), broadcast(args[2]))
+        mask = builder.icmp_unsigned("<", offsets, broadcast(args[3]))
+        return builder.zext(builder.bitcast(mask, ir.IntType(WINDOW)), word)
+
+    return types.uint64(text, types.uint64, types.uint64, types.uint64), generate
 
 
 class _Vectors:

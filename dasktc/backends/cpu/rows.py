@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends.cpu.instructions import WINDOW, byte_mask, eight_bytes, trailing_zeros
 from dasktc.backends.cpu.jit import ConstBytes, Ids, KernelOfIds, inlined
 from dasktc.backends.csr import Array
 
@@ -78,50 +79,92 @@ def _integer(text: Any, start: Any) -> Any:
     return -np.int64(value) if is_negative else np.int64(value), place
 
 
+@inlined
+def _ends(text: Any, start: Any) -> Any:
+    """Where the first two bytes that are no digits, and the first line end, are among WINDOW bytes; else behind these.
+
+    They are compared together: numbers differ in length, and a loop over digits would mispredict where each one ends.
+    """
+    others = ~byte_mask(text, start, U(ZERO), U(10))
+    newlines = byte_mask(text, start, U(NEWLINE), U(1)) | U(1 << WINDOW)
+    second = others & (others - U(1))
+    return start + trailing_zeros(others), start + trailing_zeros(second), start + trailing_zeros(newlines)
+
+
+@inlined
+def _number(text: Any, start: Any, end: Any) -> Any:
+    """The number whose digits, fewer than DIGITS, stand between two places; the text has eight bytes from the first."""
+    size = min(end - start, U(8))
+    # The first digits become the last bytes of a word, after zeros; then neighbours are joined.
+    word = (eight_bytes(text, start) & U(0x0F0F0F0F0F0F0F0F)) << (U(64) - U(8) * size)
+    word = (U(10) * word + (word >> U(8))) & U(0x00FF00FF00FF00FF)
+    word = (U(100) * word + (word >> U(16))) & U(0x0000FFFF0000FFFF)
+    value = (U(10000) * word + (word >> U(32))) & U(0xFFFFFFFF)
+    for place in range(start + size, end):
+        value = value * U(10) + U(text[place]) - U(ZERO)
+    return np.int64(value)
+
+
 @KernelOfIds
 def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: int, between: int) -> tuple[int, bool]:
     """Parse lines, the last of which has an end; return the number of rows, -1 for odd ones, and if an id is wide."""
     rows, is_wide, place = 0, False, U(0)
     while place < U(len(text)):
-        begin = place
-        while _is_blank(text[place]):
-            place += U(1)
-        if text[place] == HASH or text[place] == PERCENT:
-            return -1, False
-        if text[place] != NEWLINE and text[place] != RETURN:  # else the line is blank
-            place = _behind_blanks(text, begin, separator)
-            for _ in range(first):
-                end = _behind_field(text, place, separator)
+        # Most lines are two short numbers, one separator and an end.
+        is_plain = False
+        if first + between == 0 and place + U(WINDOW + 8) <= U(len(text)):
+            a_end, b_end, newline = _ends(text, place)
+            is_plain = (
+                place < a_end < place + U(DIGITS)
+                and a_end + U(1) < b_end <= a_end + U(DIGITS)
+                and (text[a_end] == separator or (separator == NEWLINE and _is_blank(text[a_end])))
+                and (b_end == newline or (b_end + U(1) == newline and text[b_end] == RETURN))
+                and newline < place + U(WINDOW)
+            )
+        if is_plain:
+            a, b, place = _number(text, place, a_end), _number(text, a_end + U(1), b_end), newline
+        else:
+            begin = place
+            while _is_blank(text[place]):
+                place += U(1)
+            if text[place] == HASH or text[place] == PERCENT:
+                return -1, False
+            has_row = text[place] != NEWLINE and text[place] != RETURN  # else the line is blank
+            if has_row:
+                place = _behind_blanks(text, begin, separator)
+                for _ in range(first):
+                    end = _behind_field(text, place, separator)
+                    place = _next_field(text, end, separator)
+                    if place == end:
+                        return -1, False
+                a, end = _integer(text, place)
+                if end == place:
+                    return -1, False
                 place = _next_field(text, end, separator)
                 if place == end:
                     return -1, False
-            a, end = _integer(text, place)
-            if end == place:
-                return -1, False
-            place = _next_field(text, end, separator)
-            if place == end:
-                return -1, False
-            for _ in range(between):
-                end = _behind_field(text, place, separator)
-                place = _next_field(text, end, separator)
-                if place == end:
+                for _ in range(between):
+                    end = _behind_field(text, place, separator)
+                    place = _next_field(text, end, separator)
+                    if place == end:
+                        return -1, False
+                b, end = _integer(text, place)
+                if end == place:
                     return -1, False
-            b, end = _integer(text, place)
-            if end == place:
-                return -1, False
-            place = _behind_blanks(text, end, separator)
-            is_end = text[place] == NEWLINE or text[place] == RETURN
-            if not (is_end or (place > end if separator == NEWLINE else text[place] == separator)):
-                return -1, False
+                place = _behind_blanks(text, end, separator)
+                is_end = text[place] == NEWLINE or text[place] == RETURN
+                if not (is_end or (place > end if separator == NEWLINE else text[place] == separator)):
+                    return -1, False
+            while text[place] != NEWLINE:
+                is_odd = text[place] == QUOTE and separator != NEWLINE
+                if is_odd or (text[place] == RETURN and text[place + U(1)] != RETURN and text[place + U(1)] != NEWLINE):
+                    return -1, False
+                place += U(1)
+        place += U(1)
+        if is_plain or has_row:
             is_wide |= a != np.int32(a) or b != np.int32(b)
             source[rows], target[rows] = a, b
             rows += 1
-        while text[place] != NEWLINE:
-            is_odd = text[place] == QUOTE and separator != NEWLINE
-            if is_odd or (text[place] == RETURN and text[place + U(1)] != RETURN and text[place + U(1)] != NEWLINE):
-                return -1, False
-            place += U(1)
-        place += U(1)
     return rows, is_wide
 
 

@@ -9,7 +9,7 @@ it has not the fields of a row (`Dialect.widths`); comments are counted.
 
 # CPU seconds of one thread for amazon0601, 47.9 MB and 3.4 M rows with carriage returns: Arrow 0.37 to 0.49, of them
 # 0.09 for a search for carriage returns that end no line and 0.03 for marks that it cannot read; compiled, with both
-# in the same pass, 0.08 to 0.14.
+# in the same pass, 0.06 by a loop over digits, and 0.03 where a plain row is found by comparing 32 bytes at once.
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Rows(NamedTuple):
     """Number of lines that were skipped as comments."""
 
 
-def parse(block: bytes, dialect: Dialect) -> Rows:
+def parse(block: bytes | bytearray, dialect: Dialect) -> Rows:
     """Read the ids in a block of whole lines; BadLine: a line does not hold two ids."""
     if dialect.ids == "int":
         if pair := CPU.rows(np.frombuffer(block, np.uint8), dialect.separator, dialect.columns):
@@ -88,7 +88,7 @@ def parse(block: bytes, dialect: Dialect) -> Rows:
     return parse_any(block, dialect)
 
 
-def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Rows, Array]:
+def parse_weighted(block: bytes | bytearray, dialect: Dialect) -> tuple[Rows, Array]:
     """Read ids as `parse` does, and weights, an array of float64, or surveyed values, Python's texts.
 
     BadLine: a line does not hold two ids and a finite number, or a value that is not empty.
@@ -141,13 +141,13 @@ def _surveyed(lines: Array, places: Array, dialect: Dialect, place: int) -> Arra
     return values.to_numpy(zero_copy_only=False)
 
 
-def count_rows(block: bytes, dialect: Dialect) -> int:
+def count_rows(block: bytes | bytearray, dialect: Dialect) -> int:
     """Count the lines that are neither blank nor comments."""
     return len(_data_lines(block, dialect)[1])
 
 
 def even_columns(
-    block: bytes, separator: str | None, types: Mapping[int, str], width: int | None = None
+    block: bytes | bytearray, separator: str | None, types: Mapping[int, str], width: int | None = None
 ) -> list[Array] | None:
     """Read columns of numbers with Arrow's CSV reader; return None if it cannot.
 
@@ -191,7 +191,7 @@ def even_columns(
     return [table[name].to_numpy() for name in names]
 
 
-def parse_any(block: bytes, dialect: Dialect) -> Rows:
+def parse_any(block: bytes | bytearray, dialect: Dialect) -> Rows:
     """Read rows of any width with one regular expression; as `parse`."""
     import pyarrow.compute as pc
 
@@ -229,7 +229,7 @@ def parse_any(block: bytes, dialect: Dialect) -> Rows:
     return Rows(ids[0], ids[1], len(source), comments)
 
 
-def _data_lines(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
+def _data_lines(block: bytes | bytearray, dialect: Dialect) -> tuple[Array, Array, int]:
     """Return the lines that are neither blank nor comments, with line ends, their positions, and how many comments."""
     import pyarrow
     import pyarrow.compute as pc

@@ -17,9 +17,11 @@ def test_what_is_parsed_is_what_the_parser_of_any_row_reads(given_text):
     compare(parse, *given_text)
 
 
+@pytest.mark.parametrize("further", [0, 20])
 @pytest.mark.parametrize(("text", "separator", "pairs"), KNOWN)
-def test_known_texts(text, separator, pairs):
-    assert pairs_of(parse, text, separator) == pairs
+def test_known_texts_also_before_further_rows(text, separator, pairs, further):
+    row = f"\n5{separator or ' '}6"
+    assert pairs_of(parse, text + further * row, separator) == (None if pairs is None else pairs + further * [(5, 6)])
 
 
 @pytest.mark.parametrize("comment", COMMENTS)
@@ -34,6 +36,19 @@ def test_ids_of_19_digits_are_read_up_to_the_largest_of_64_bits(sign):
     assert pairs_of(parse, f"1 {sign}{'0' * 18}7\n", None) == [(1, factor * 7)]
     for beyond in (f"{LARGEST + 1}", "9" * 19, "0" * 19 + "7", f"{2**64 + 5}", f"1{'0' * 19}"):
         assert pairs_of(parse, f"1 {sign}{beyond}\n", None) is None
+
+
+@pytest.mark.parametrize("separator", [None, "\t", ","])
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n", ""])
+def test_numbers_of_all_lengths_are_read_and_no_longer_ones(separator, end):
+    gap, end = separator or " ", end or f"{separator or ' '}x\n"
+    numbers = [*(int("9876543219876543219"[:size]) for size in range(1, 19)), LARGEST]
+    pairs = [(a, b) for a in numbers for b in numbers]
+    text = "".join(f"{a}{gap}{b}{end}" for a, b in pairs)
+    assert pairs_of(parse, text, separator) == pairs
+    for beyond in (LARGEST + 1, 10**19, 10**31, 10**40):
+        for row in ((beyond, 1), (1, beyond)):
+            assert pairs_of(parse, f"{row[0]}{gap}{row[1]}{end}{text}", separator) is None
 
 
 @pytest.mark.parametrize("columns", [(0, 2), (2, 0), (2, 3)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import BufferedIOBase
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -39,16 +40,19 @@ HEADER = 1 << 24
 """Bytes within which a header must end, including the comments above and in it."""
 
 
-def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+def blocks(
+    stream: BufferedIOBase, nbytes: int, url: str, start: int, stop: int | None = None
+) -> Iterator[tuple[int, bytearray]]:
     """Cut a stream into blocks of whole lines, of `nbytes` bytes and the rest of the last line, each with its offset.
 
     The stream is at byte `start` of the (decompressed) file, where a line begins. Lines that begin at byte `stop` or
     later are not read; None: to the end. InputError: a line is too long.
     """
     while stop is None or start < stop:
-        block = stream.read(nbytes if stop is None else min(nbytes, stop - start))
+        block = bytearray(nbytes if stop is None else min(nbytes, stop - start))
+        del block[stream.readinto(block) :]
         if not block.endswith(b"\n"):
-            block += stream.readline(LONGEST + 1)
+            block += stream.readline(LONGEST + 1)  # in place: bytes would be copied
         if not block:
             return
         check_lengths(url, start, block)
@@ -56,7 +60,7 @@ def blocks(stream: BinaryIO, nbytes: int, url: str, start: int, stop: int | None
         start += len(block)
 
 
-def check_lengths(url: str, start: int, block: bytes) -> None:
+def check_lengths(url: str, start: int, block: bytes | bytearray) -> None:
     """Refuse a block with a line longer than `LONGEST`; the block begins with a line, at byte `start` of the file."""
     begin = 0
     while len(block) - begin > LONGEST:
@@ -120,7 +124,7 @@ def counts(fields: list[bytes]) -> list[int] | None:
     return numbers if max(numbers, default=0) < (1 << 63) - 1 else None
 
 
-def count_nonblank(block: bytes) -> int:
+def count_nonblank(block: bytes | bytearray) -> int:
     """Count the lines that are not blank."""
     ends = np.frombuffer(block.translate(None, b" \t\r"), np.uint8) == ord("\n")
     return int(np.count_nonzero(ends[1:] > ends[:-1])) + bool(len(ends) and not ends[-1])

@@ -55,12 +55,12 @@ class _Entries(entries.EntryPart):
         entries.check_total(self.url, len(src), self.entries)
         return edge_frame(backend, src + 1, dst + 1, weights_of(weights, f"the values of {self.url}"))
 
-    def pairs(self, block: bytes, start: int) -> Array:
+    def pairs(self, block: bytes | bytearray, start: int) -> Array:
         pairs = np.stack(self._parsed(block, start)[:2])
         pairs += 1
         return pairs
 
-    def _parsed(self, block: bytes, start: int) -> tuple[Array, Array, Array]:
+    def _parsed(self, block: bytes | bytearray, start: int) -> tuple[Array, Array, Array]:
         if block.translate(None, lines.INTEGERS) and (trouble := TROUBLE.search(block)):
             number = lines.line_number(self.url, start) + block.count(b"\n", 0, trouble.end() - 1)
             raise InputError(

@@ -8,7 +8,7 @@ block while it is decompressed. In both cases a worker needs the memory of its f
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -79,8 +79,10 @@ class _Lines(NotingPart):
             if chunk_rows + row_block.rows > most and chunk_rows:
                 yield self._frame(backend, source, target, weights)
                 source, target, weights, chunk_rows = column(), column(), [empty], 0
-            source.append(row_block.source)
-            target.append(row_block.target)
+            blocks = 1 if self.stop is None else (self.stop - offset) / len(block)  # this one and those of its size
+            expected = min(most, chunk_rows + int(blocks * row_block.rows))
+            source.append(row_block.source, expected)
+            target.append(row_block.target, expected)
             weights += [] if block_weights is None else [block_weights]
             rows, chunk_rows = rows + row_block.rows, chunk_rows + row_block.rows
         self._refuse_counts(rows)
@@ -135,7 +137,7 @@ class _Lines(NotingPart):
                 self._note_places(fill, first, last)
         return pair
 
-    def _note(self, block: bytes) -> None:
+    def _note(self, block: bytes | bytearray) -> None:
         """Note evenly spaced runs of the rows of a block; all rows where these are few."""
         if self.notes is None or self.choice is None or not self.notes.wanted():
             return
@@ -158,7 +160,7 @@ class _Lines(NotingPart):
                 bytes(buffer).split(b"\n")[start > first :][: RUN + 1][: -1 if start + LONG < last else None]
             )
 
-    def _note_rows(self, rows: list[bytes]) -> None:
+    def _note_rows(self, rows: Sequence[bytes | bytearray]) -> None:
         assert self.notes is not None
         marks = ("",) if self.dialect.widths is None else ("", "#", "%")
         texts = [row.decode("utf-8", "replace").rstrip("\r\n") for row in rows]
@@ -171,7 +173,7 @@ class _Lines(NotingPart):
             self.notes.comments += comments
             self.notes.singles += singles
 
-    def _parsed(self, offset: int, block: bytes) -> tuple[Rows, Array | None]:
+    def _parsed(self, offset: int, block: bytes | bytearray) -> tuple[Rows, Array | None]:
         """Parse a block at byte `offset`; return its weights, too, if they are read."""
         try:
             if self.dialect.weight is None:
@@ -188,7 +190,7 @@ class _Lines(NotingPart):
         if self.counts is not None and rows == self.counts[1] + 1:
             raise _header_of_counts(self.url, *self.counts)
 
-    def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytearray]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
         with streams.open_decompressed(self.url) as stream:
             start = self._seek(stream, self.start, self.aligned)
@@ -244,15 +246,19 @@ class _Integers:
         self._ids = np.empty(0, np.int32)
         self._length = 0
 
-    def append(self, ids: Array) -> None:
+    def append(self, ids: Array, expected: int) -> None:
+        """Append ids to a column that probably gets the expected number in all: space that it never uses takes none."""
         if len(ids) == 0:
             return
         bounds = np.iinfo(self._ids.dtype)
-        if ids.dtype != self._ids.dtype and (ids.min() < bounds.min or ids.max() > bounds.max):
-            self._ids = self._ids.astype(np.int64)
         stop = self._length + len(ids)
-        if stop > len(self._ids):
-            self._ids.resize(max(stop, len(self._ids) * 9 // 8), refcheck=False)
+        is_wide = ids.dtype != self._ids.dtype and (ids.min() < bounds.min or ids.max() > bounds.max)
+        if is_wide or not self._length:  # NumPy asks for huge pages for a new array, not for one that grows
+            column = np.empty(max(stop, expected), np.int64 if is_wide else self._ids.dtype)
+            column[: self._length] = self._ids[: self._length]
+            self._ids = column
+        elif stop > len(self._ids):
+            self._ids.resize(max(stop, expected, len(self._ids) * 9 // 8), refcheck=False)
         self._ids[self._length : stop] = ids
         self._length = stop
 
@@ -267,7 +273,7 @@ class _Names:
     def __init__(self) -> None:
         self._chunks: list[Array] = []
 
-    def append(self, ids: Array) -> None:
+    def append(self, ids: Array, expected: int) -> None:
         self._chunks.append(ids)
 
     def array(self) -> Array:

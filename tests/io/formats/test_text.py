@@ -555,6 +555,15 @@ def test_blocks_of_narrow_and_wide_ids_make_one_frame(path):
     assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode()), block=8) == names
 
 
+@pytest.mark.parametrize("widths", [(1, 15), (15, 1), (1, 15, 1), (6, 6)])
+@pytest.mark.parametrize("block", [1 << 10, 1 << 14])
+def test_rows_may_become_shorter_or_longer_than_the_first_ones(path, widths, block):
+    edges = [(10**width - 1, number) for width in widths for number in range(3_000)]
+    data = b"".join(b"%d %d\n" % edge for edge in edges)
+    assert read(path, data, block=block) == edges
+    assert read(path, gzip.compress(data), block=block) == edges
+
+
 @pytest.mark.parametrize("name", ["%d", "vertex-%d"])
 def test_frames_of_a_chunk_are_nearly_full_and_have_no_row_more(path, name):
     """A row more would be sliced off, and whoever keeps either slice would keep the memory of both."""

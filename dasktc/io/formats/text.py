@@ -80,7 +80,7 @@ class _Lines(NotingPart):
                 yield self._frame(backend, source, target, weights)
                 source, target, weights, chunk_rows = column(), column(), [empty], 0
             blocks = 1 if self.stop is None else (self.stop - offset) / len(block)  # this one and those of its size
-            expected = min(most, chunk_rows + int(blocks * row_block.rows))
+            expected = min(most, (chunk_rows + int(blocks * row_block.rows)) * 9 // 8)
             source.append(row_block.source, expected)
             target.append(row_block.target, expected)
             weights += [] if block_weights is None else [block_weights]
@@ -138,13 +138,17 @@ class _Lines(NotingPart):
         return pair
 
     def _note(self, block: bytes | bytearray) -> None:
-        """Note evenly spaced runs of the rows of a block; all rows where these are few."""
+        """Note runs of the rows of a block, evenly spaced in the part, or, if that may end anywhere, in the block.
+
+        Of a block of few rows all are noted.
+        """
         if self.notes is None or self.choice is None or not self.notes.wanted():
             return
         if len(block) <= _FEW and block.count(b"\n") <= RUN * self.notes.most:
             self._note_rows(block.split(b"\n"))
             return
-        for start in range(0, len(block), max(1, len(block) // self.notes.most)):
+        length = len(block) if self.stop is None else max(len(block), self.stop - self.start)
+        for start in range(0, len(block), max(1, length // self.notes.most)):
             begin = block.find(b"\n", start - 1) + 1 if start else 0
             rows = block[begin : begin + LONG].split(b"\n")[: RUN + 1]
             self._note_rows(rows[: max(1, len(rows) - 1)])  # the last one may be cut

@@ -190,6 +190,7 @@ MUTANTS = [
     Mutant("spill-short", "_view", "        if not count:\n            raise EOFError(", "        if not count:\n            break\n            raise EOFError(", "executors/stores/test_value_files.py", "cut_short"),
     Mutant("spill-limit", "FileStore.hold", "if self._resident() + nbytes > self._limit:", "if self._resident() > self._limit:", "executors/stores/test_file_store.py", "what_does_not_fit"),
     Mutant("spill-largest", "FileStore.set_task_memory", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "executors/stores/test_file_store.py", "largest_results_go"),
+    Mutant("arrow-kept", "FileStore.keep", "with _MALLOC:", "if True:", "executors/stores/test_file_store.py", "own_pool"),
     Mutant("prefetch-capacity", "_prefetcher", "owner != run or blocks.capacity != capacity:", "owner != run:", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
     Mutant("prefetch-run", "_prefetcher", "owner != run or blocks.capacity != capacity:", "blocks.capacity != capacity:", "executors/stores/test_shared_file_store.py", "memory_of_each_count"),
     Mutant("prefetch-closed", "Prefetcher.__init__", "        weakref.finalize(self, _end, self._reader)\n", "", "executors/stores/test_shared_file_store.py", "second_question"),

@@ -136,9 +136,15 @@ class FileStore(ResultWriter, LocalStore):
         with _MALLOC:
             return function(*resolve_once(handles))
 
+    def keep(self, value: Any) -> Any:
+        """Return a handle of a value, or a small value itself."""
+        with _MALLOC:  # a frame's column names are Arrow's
+            return super().keep(value)
+
     def load(self, handle: Any) -> Any:
         """Load a value into memory of its own: the work directory may be removed before it is freed."""
-        return resolve(handle, copy=True)
+        with _MALLOC:
+            return resolve(handle, copy=True)
 
     def entries(self, handle: Any) -> list[Any]:
         """Handles of a list's entries, which are not moved."""
@@ -205,6 +211,8 @@ class FileStore(ResultWriter, LocalStore):
 
 class _ArrowInMalloc:
     """Context in which Arrow allocates by malloc: Arrow's own pool does not return what lies between other values.
+
+    Its first byte also costs 2 MB of memory, which no plan counts.
 
     The pool is one for the process, so the last of several concurrent calls restores it.
     """

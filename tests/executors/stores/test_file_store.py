@@ -1,11 +1,29 @@
 """What goes to a file when results do not fit in memory."""
 
+from typing import ClassVar
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from dasktc.executors.stores.file_store import FileStore, SpillableResult
 from dasktc.executors.stores.work_dir import WorkDir
+
+
+class Noting:
+    """A value that notes which of Arrow's pools is used while it is pickled, and while it is read again."""
+
+    pools: ClassVar[list[str]] = []
+
+    def __init__(self):
+        self.note()
+
+    def note(self):
+        self.pools.append(pa.default_memory_pool().backend_name)
+
+    def __reduce__(self):
+        self.note()
+        return Noting, ()
 
 
 def spilling(folder, budget):
@@ -42,3 +60,12 @@ def test_arrow_s_values_are_freed_to_the_system_during_calls_alone(tmp_path):
         store.call(lambda: 1 // 0, [])
     assert names == ["system", "system"]
     assert pa.default_memory_pool().backend_name == pool
+
+
+def test_arrow_s_own_pool_is_not_used_where_results_are_kept_and_loaded(tmp_path):
+    """Its first byte takes 2 MB."""
+    store, value = FileStore(WorkDir(tmp_path), 0, small=1), Noting()  # in files
+    Noting.pools.clear()
+    for result in (value, iter([value])):
+        store.load(store.keep(result))
+    assert Noting.pools == 4 * ["system"]

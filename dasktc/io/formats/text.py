@@ -32,6 +32,9 @@ _FEW = 1 << 16
 """Bytes of a block whose rows may all be noted."""
 ROW_BYTES = 8
 """Bytes of a short line; with this size per row a block has at most its share of a chunk's rows."""
+CACHED = 1 << 19
+"""Most bytes of rows of integers that are parsed together: they and their ids stay in a second level cache. Arrow,
+which parses names and weights, gains by longer blocks."""
 BLOCKS = 4
 """Least blocks of a chunk, which then lacks few of the rows that it may have."""
 
@@ -73,7 +76,8 @@ class _Lines(NotingPart):
         empty = np.empty(0, object if self.dialect.surveyed else float)
         source, target, weights = column(), column(), [empty]
         rows = chunk_rows = 0
-        for offset, block in self.blocks(min(self.block, max(1, most // BLOCKS) * ROW_BYTES)):
+        largest = CACHED if self.dialect.ids == "int" and self.dialect.weight is None else self.block
+        for offset, block in self.blocks(min(self.block, largest, max(1, most // BLOCKS) * ROW_BYTES)):
             row_block, block_weights = self._parsed(offset, block)
             self._note(block)
             if chunk_rows + row_block.rows > most and chunk_rows:

@@ -19,8 +19,8 @@ worker with a GPU this object leaves all that to a DeviceStore of its own. Count
 may read their blocks ahead of use: LocalStores run the tasks in order (`tasks`); ClusterStores pass each task the
 blocks of the next one (`wrap_tasks`), and are told when the last task has ended (`after_tasks`).
 
-A DaskExecutor's future comes into being when its call is sent, so planes hold a `Handle` of it: `dask.calls` sends the
-calls between two waits as one graph.
+A DaskExecutor's future comes into being when its call is sent, so planes hold a `Handle` of it: `dask.call_queue` sends
+the calls between two waits as one graph.
 
 An out-of-core count on several GPUs uses these files: `memory_budget` puts executor and store together; `dask.executor`
 submits; in `stores.device`, `cluster_store` keeps the budget on a worker, by means of `store`, whose results are

@@ -6,8 +6,8 @@ every stage a task group of its own on the dashboard. The key of a task of sever
 keeps two runs on one cluster apart: without it the second would receive the first one's results.
 
 A task costs the scheduler a millisecond, and a wait costs the client ten. So calls between two waits are one graph
-(`calls`), results carry the numbers that a plan needs of them (`measured`), and every worker stacks a block that all
-need from the others' slabs (`replicated`).
+(`call_queue`), results carry the numbers that a plan needs of them (`measured`), and every worker stacks a block that
+all need from the others' slabs (`replicated`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dasktc.executors.base import (
     tree,
     unchanged,
 )
-from dasktc.executors.dask.calls import CallQueue, future_of, is_handle
+from dasktc.executors.dask.call_queue import CallQueue, future_of, is_handle
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import TaskSource, results

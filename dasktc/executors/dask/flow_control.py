@@ -27,7 +27,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any
 
-from dasktc.executors.dask.calls import future_of
+from dasktc.executors.dask.call_queue import future_of
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource
 from dasktc.executors.dask.scheduler_ops import drop_copies, keep_copies

@@ -34,7 +34,7 @@ from dasktc.wording import plural
 __all__ = ["PartitionPart", "SlicePart", "partitions", "slices"]
 
 PART_BYTES = 7_500_000
-"""Bytes of ids in one part: Dask warns about a graph of more than 10 MB (`executors.dask.calls`)."""
+"""Bytes of ids in one part: Dask warns about a graph of more than 10 MB (`executors.dask.call_queue`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import ArgumentLists, Executor, Fold, Function, MemoryStore, unchanged
-from dasktc.executors.dask.calls import future_of
+from dasktc.executors.dask.call_queue import future_of
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.measured import Measured
 from dasktc.executors.offers import memory_of

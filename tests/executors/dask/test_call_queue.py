@@ -10,7 +10,7 @@ import pytest
 from distributed import Client
 
 from dasktc.errors import InputError
-from dasktc.executors.dask.calls import GRAPH_BYTES
+from dasktc.executors.dask.call_queue import GRAPH_BYTES
 from dasktc.executors.dask.executor import DaskExecutor
 from tests.support.processes import local_cluster, until
 

@@ -101,43 +101,45 @@ class CallQueue:
         return handle
 
     def send(self) -> None:
-        """Send the calls that wait; results whose handles are gone by now are for other calls of the graph alone."""
-        import dask
-
+        """Send the calls that wait."""
         with self._lock:
             waiting, self._waiting, self._bytes = self._waiting, [], 0
-            if not waiting:
-                return
-            calls = {item.handle.key: item.call for item in waiting}
-            # An input of the same graph is named by its key, any other by its future.
-            inputs = {
-                item.handle.key: [handle.key if handle.key in calls else future_of(handle) for handle in item.inputs]
-                for item in waiting
-            }
-            workers = {item.handle.key: [item.prefer] if item.prefer else [] for item in waiting}
-            others = {key: bool(names) for key, names in workers.items()}
-            priorities = {item.handle.key: int(item.urgent) for item in waiting}
-            handles = [ref(item.handle) for item in waiting]
-            waiting.clear()
-            held = [handle for reference in handles if (handle := reference()) is not None]
-            if not held:
-                return
-            keys = [handle.key for handle in held]
-            # Graphs that are sent within 0.1 s have the same priority: Dask runs calls that are ready in any order.
-            options = {"fifo_timeout": "100 ms"}
             try:
-                with dask.annotate(workers=workers.get, allow_other_workers=others.get, priority=priorities.get):
-                    if any(reference in calls for references in inputs.values() for reference in references):
-                        graph = {key: (call, *inputs[key]) for key, call in calls.items()}
-                        futures = self._faults.ask(self._client.get, graph, keys, sync=False, **options)
-                    else:  # the scheduler takes it up sooner, because there is nothing to order
-                        columns = list(map(calls.get, keys)), list(map(inputs.get, keys))
-                        futures = self._faults.ask(self._client.map, _made, *columns, key=keys, pure=False, **options)
+                self._send(waiting)
             except Exception as error:
                 self.failure = error
                 raise
-            for handle, future in zip(held, futures, strict=True):
-                handle._future = future
+
+    def _send(self, waiting: list[_Waiting]) -> None:
+        """Send calls, and empty the list; results whose handles are gone by now are for other calls of it alone."""
+        import dask
+
+        calls = {item.handle.key: item.call for item in waiting}
+        # An input of the same graph is named by its key, any other by its future.
+        inputs = {
+            item.handle.key: [handle.key if handle.key in calls else future_of(handle) for handle in item.inputs]
+            for item in waiting
+        }
+        workers = {item.handle.key: [item.prefer] if item.prefer else [] for item in waiting}
+        others = {key: bool(names) for key, names in workers.items()}
+        priorities = {item.handle.key: int(item.urgent) for item in waiting}
+        handles = [ref(item.handle) for item in waiting]
+        waiting.clear()
+        held = [handle for reference in handles if (handle := reference()) is not None]
+        if not held:
+            return
+        keys = [handle.key for handle in held]
+        # Graphs that are sent within 0.1 s have the same priority: Dask runs calls that are ready in any order.
+        options = {"fifo_timeout": "100 ms"}
+        with dask.annotate(workers=workers.get, allow_other_workers=others.get, priority=priorities.get):
+            if any(reference in calls for references in inputs.values() for reference in references):
+                graph = {key: (call, *inputs[key]) for key, call in calls.items()}
+                futures = self._faults.ask(self._client.get, graph, keys, sync=False, **options)
+            else:  # the scheduler takes it up sooner, because there is nothing to order
+                columns = list(map(calls.get, keys)), list(map(inputs.get, keys))
+                futures = self._faults.ask(self._client.map, _made, *columns, key=keys, pure=False, **options)
+        for handle, future in zip(held, futures, strict=True):
+            handle._future = future
 
 
 class _Call:

@@ -102,5 +102,17 @@ def test_what_could_not_be_sent_says_so_every_time(cluster):
     for _ in range(2):
         with pytest.raises(InputError, match="closed"):
             tasks.gather([handle])
-    with pytest.raises(InputError, match="closed"):
-        tasks.gather([tasks.submit("sum", add, handle, handle)])
+    after = tasks.submit("sum", add, handle, handle)
+    for _ in range(2):
+        with pytest.raises(InputError, match="closed"):
+            tasks.gather([after])
+
+
+def test_an_input_of_another_queue_that_could_not_be_sent_says_why(client, cluster):
+    with Client(cluster, set_as_default=False) as closed:
+        handle = DaskExecutor(closed).submit("numbers", int, "5")
+    tasks = DaskExecutor(client)
+    after = tasks.submit("sum", add, handle, handle)
+    for _ in range(2):
+        with pytest.raises(InputError, match="closed"):
+            tasks.gather([after])

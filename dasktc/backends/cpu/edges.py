@@ -17,6 +17,8 @@ Array arithmetic would take several passes, or chunks between which threads wait
 # (tables of 4.2, 1.0 and 0.3 MB) on a machine whose other programs crowd its caches: ends added up 12, 4.7, 2.4
 # without, 6, 3.7, 2.4 with; rows relabelled 19, 7.3, 3.5 and 7, 5.1, 3.7. 8 or 16 rows ahead gain nothing, 32 half. The
 # same in pieces of 64 rows, a loop that prefetches and one that computes, takes 1.5 times as long.
+# Milliseconds for amazon0601, 3.4 M rows, by kernels for columns of any stride, and by these: loops and span 3.9, 0.9;
+# ends counted 6.3, 5.4; rows relabelled 9.3, 6.8.
 # Keys of ascending order gain nothing: those that are oriented in place, and repeats that are subtracted from degrees.
 # Keys over ranks that are not stored but made twice, to count and to deal, took 0.94 to 2 times as long before that.
 
@@ -39,7 +41,6 @@ from dasktc.backends.cpu.jit import (
     Int64s,
     Kernel,
     KernelOfIds,
-    StridedIds,
     Word,
     inlined,
 )
@@ -66,6 +67,8 @@ FAR = 1 << 17
 AHEAD = 64
 """Edges by which they are prefetched ahead of the current one."""
 
+PIECE = 1 << 16
+"""Edges whose ends are copied in one step where they are not contiguous."""
 SAMPLED = 1 << 17
 """Edges that are sampled in one step."""
 LARGEST = 2**63 - 1
@@ -77,14 +80,14 @@ _FIRST, _SECOND = U(MULTIPLIERS[0]), U(MULTIPLIERS[1])
 
 
 @KernelOfIds
-def _mark(src: StridedIds, dst: StridedIds, low: int, present: Bytes) -> None:
+def _mark(src: ConstIds, dst: ConstIds, low: int, present: Bytes) -> None:
     for i in range(len(src)):
         present[U(src[i] - low)] = 1
         present[U(dst[i] - low)] = 1
 
 
 @KernelOfIds
-def _facts(src: StridedIds, dst: StridedIds) -> tuple[Any, Any, Any]:
+def _facts(src: ConstIds, dst: ConstIds) -> tuple[Any, Any, Any]:
     """How many edges are loops, and the smallest and the largest id of the others."""
     loops, low, high = 0, np.int64(LARGEST), np.int64(-LARGEST)
     for i in range(len(src)):
@@ -97,12 +100,13 @@ def _facts(src: StridedIds, dst: StridedIds) -> tuple[Any, Any, Any]:
 
 
 @KernelOfIds
-def _without_loops(src: StridedIds, dst: StridedIds, kept_src: Ids, kept_dst: Ids) -> None:
-    """Copy all edges but loops to arrays that are one entry longer than they need."""
+def _without_loops(src: ConstIds, dst: ConstIds, kept_src: Ids, kept_dst: Ids) -> int:
+    """Copy all edges but loops to arrays that are one entry longer than they need; return how many these are."""
     size = 0
     for i in range(len(src)):
         kept_src[U(size)], kept_dst[U(size)] = src[i], dst[i]
         size += src[i] != dst[i]
+    return size
 
 
 @inlined
@@ -137,7 +141,7 @@ def _fetch_ends(table: Any, src: Any, dst: Any, low: Any, i: Any) -> None:
 
 
 @KernelOfIds
-def _count_ends(src: StridedIds, dst: StridedIds, low: int, counts: Int32s) -> None:
+def _count_ends(src: ConstIds, dst: ConstIds, low: int, counts: Int32s) -> None:
     is_far = len(counts) > FAR
     for i in range(len(src)):
         if is_far:
@@ -148,7 +152,7 @@ def _count_ends(src: StridedIds, dst: StridedIds, low: int, counts: Int32s) -> N
 
 @KernelOfIds
 def _relabel(
-    src: StridedIds, dst: StridedIds, low: int, table: ConstInt32s, shift: int, directed: bool, keys: Int64s
+    src: ConstIds, dst: ConstIds, low: int, table: ConstInt32s, shift: int, directed: bool, keys: Int64s
 ) -> None:
     """Write keys over a table's numbers, the higher one of directed edges first, of others the lower one."""
     is_far = len(table) > FAR
@@ -209,11 +213,16 @@ class CpuEdges:
         The smallest id exceeds the largest where all edges are loops.
         """
         src, dst = _of_one_type(src, dst)
-        loops, low, high = map(int, _facts(src, dst))
+        loops, low, high = 0, LARGEST, -LARGEST
+        for _, *ends in _contiguous(src, dst):
+            number, least, most = map(int, _facts(*ends))
+            loops, low, high = loops + number, min(low, least), max(high, most)
         if not loops:
             return (src, dst), loops, low, high
         kept_src, kept_dst = (np.empty(len(src) - loops + 1, src.dtype) for _ in range(2))
-        _without_loops(src, dst, kept_src, kept_dst)
+        size = 0
+        for _, *ends in _contiguous(src, dst):
+            size += _without_loops(*ends, kept_src[size:], kept_dst[size:])
         return (kept_src[:-1], kept_dst[:-1]), loops, low, high
 
     def without_loops(self, src: Array, dst: Array) -> tuple[Array, Array]:
@@ -238,8 +247,8 @@ class CpuEdges:
 
     def mark(self, present: Array, src: Array, dst: Array, low: int) -> None:
         """Set the flags of the ids, counted from `low`, of all edges."""
-        src, dst = _of_one_type(src, dst)
-        _mark(src, dst, low, present.view(np.uint8))
+        for _, *ends in _contiguous(src, dst):
+            _mark(*ends, low, present.view(np.uint8))
 
     def marked(self, present: Array) -> Array:
         """The flags of the ids, which are a table of marks already."""
@@ -255,22 +264,22 @@ class CpuEdges:
 
     def count_ends(self, counts: Array, src: Array, dst: Array, of: Any) -> None:
         """Add 1 to the counts of both ends, by dense id, of all edges."""
-        src, dst = _of_one_type(src, dst)
         if isinstance(of, TableMap):
             _add_degrees(counts, self.keys(src, dst, of, ID_BITS), ID_BITS)
         else:
-            _count_ends(src, dst, of.low, counts)
+            for _, *ends in _contiguous(src, dst):
+                _count_ends(*ends, of.low, counts)
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges; with ranks oriented ones."""
-        src, dst = _of_one_type(src, dst)
         table = getattr(of, "table", None)
         if rank is not None:
             table = rank if table is None else rank.take(table)
         if table is None:
-            return radix.LazyKeys(src, dst, of.low, shift).keys()
+            return self.lazy_keys(src, dst, of, shift).keys()
         keys = np.empty(len(src), np.int64)
-        _relabel(src, dst, of.low, table, shift, rank is not None, keys)
+        for first, *ends in _contiguous(src, dst):
+            _relabel(*ends, of.low, table, shift, rank is not None, keys[first : first + len(ends[0])])
         return keys
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> radix.LazyKeys:
@@ -347,6 +356,19 @@ def _of_one_type(*columns: Array) -> list[Array]:
     """Convert columns to one type, int32 or int64."""
     is_narrow = all(column.dtype == np.int32 for column in columns)
     return [column.astype(np.int32 if is_narrow else np.int64, copy=False) for column in columns]
+
+
+def _contiguous(src: Array, dst: Array) -> Iterator[tuple[int, Array, Array]]:
+    """Yield the ends of all edges, of one type and contiguous, with the number of the first edge.
+
+    Columns that are not are copied a piece at a time, in cache: a kernel for any stride uses no vector instructions.
+    """
+    dtype = np.int32 if src.dtype == dst.dtype == np.int32 else np.int64
+    is_ready = all(column.dtype == dtype and column.flags.c_contiguous for column in (src, dst))
+    step = max(1, len(src)) if is_ready else PIECE
+    for first in range(0, len(src), step):
+        ids, others = (np.ascontiguousarray(column[first : first + step], dtype) for column in (src, dst))
+        yield first, ids, others
 
 
 def _chunks(keys: Array) -> Iterator[Array]:

@@ -37,7 +37,7 @@ from dasktc.once import LOCK, once
 
 __all__ = [
     "Bytes", "ConstBytes", "ConstIds", "ConstInt32s", "ConstInt64Rows", "ConstInt64s", "ConstReals", "Counts", "Ids",
-    "Int32Rows", "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "StridedIds", "UInt16s",
+    "Int32Rows", "Int32s", "Int64Rows", "Int64s", "Kernel", "KernelOfIds", "Reals", "UInt16s",
     "UInt32Rows", "Word", "Words", "compiles", "ends_of", "inlined", "numba_types",
 ]  # fmt: skip
 
@@ -62,8 +62,6 @@ Word = Annotated[Any, types.uint64]
 Ids = Annotated[Any, "ids", "C", False]
 """Ids of the type for which a `KernelOfIds` is compiled."""
 ConstIds = Annotated[Any, "ids", "C", True]
-StridedIds = Annotated[Any, "ids", "A", True]
-"""The same, not written to, and in a column of a frame perhaps not contiguous."""
 
 numba_types: dict[Any, Any] = {int: types.int64, bool: types.boolean, None: types.none}
 """Numba's type of a parameter by its annotation, if that is none of the above."""

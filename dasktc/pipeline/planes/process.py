@@ -260,7 +260,8 @@ class ProcessPlane(Plane):
         self._trim(size)  # of frames
         buckets = self.backend.dealt(keys, bound, (0, bound), partial(self.executor.map, stage))
         self._trim(size)  # of keys
-        most = self.tuning.ranges_a_thread * self.threads if self._sorts_together(size) else 1
+        shares = self.threads > 1 and self._sorts_together(size)  # one thread has a single range, and joins no columns
+        most = self.tuning.ranges_a_thread * self.threads if shares else 1
         return buckets, buckets.ranges(most)
 
     def _trim(self, keys: int) -> None:

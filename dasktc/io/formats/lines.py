@@ -7,6 +7,7 @@ gigabytes, is refused before it fills the memory. Readers hold one block of line
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from io import BufferedIOBase
 from typing import Any, BinaryIO
@@ -43,16 +44,27 @@ HEADER = 1 << 24
 def blocks(
     stream: BufferedIOBase, nbytes: int, url: str, start: int, stop: int | None = None
 ) -> Iterator[tuple[int, bytearray]]:
-    """Cut a stream into blocks of whole lines, of `nbytes` bytes and the rest of the last line, each with its offset.
+    """Cut a stream into blocks of whole lines, of at most `nbytes` bytes or one line, each with its offset.
 
     The stream is at byte `start` of the (decompressed) file, where a line begins. Lines that begin at byte `stop` or
     later are not read; None: to the end. InputError: a line is too long.
     """
+    rest = bytearray()  # of the last line of a block: begins the next one, which costs less than to complete the line
     while stop is None or start < stop:
-        block = bytearray(nbytes if stop is None else min(nbytes, stop - start))
-        del block[stream.readinto(block) :]
+        left = sys.maxsize if stop is None else stop - start
+        block = bytearray(max(len(rest), min(nbytes, left)))
+        block[: len(rest)] = rest
+        with memoryview(block) as view:
+            size = len(rest) + stream.readinto(view[len(rest) :])
+        del block[size:]
+        is_whole = size == len(rest) or size >= left  # the file's end, or the last block before `stop`
+        end = size if is_whole else block.rfind(b"\n") + 1
+        rest = block[end:]
+        if end:
+            del block[end:]
         if not block.endswith(b"\n"):
-            block += stream.readline(LONGEST + 1)  # in place: bytes would be copied
+            block += stream.readline(LONGEST + 1)
+            rest.clear()
         if not block:
             return
         check_lengths(url, start, block)

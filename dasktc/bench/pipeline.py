@@ -14,7 +14,7 @@ from dasktc.bench.measure import StageMeter, forget_peak, peak_bytes, resident_b
 
 __all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "write_kronecker"]
 
-SMALL_SCALE, SMALL_LINES = 10, 20_000
+SMALL_SCALE, SMALL_LINES = 13, 200_000
 """Size of the warm-up's graph, large enough to use everything that is compiled once."""
 PARTS, SPLITS = 4, 4
 """n and m for the nearly empty graph: 256 counting tasks."""

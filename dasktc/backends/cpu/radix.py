@@ -390,7 +390,8 @@ class Buckets:
             edge += len(keys) - repeats
             with self.subtraction:
                 subtract_ends(degrees, keys[:repeats], shift, vertices)
-        return lambda: columns[:edge]
+        columns.resize(edge, refcheck=False)  # in place: what repeats would have taken is free again
+        return lambda: columns
 
     def rows(self, start: int, rows: int, columns: int, low: int = 0) -> tuple[Array, Array]:
         """Sort all buckets; offsets and columns of the rows, as `CpuEdges.rows` returns them."""

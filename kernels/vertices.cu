@@ -7,9 +7,9 @@
 //   vertices_inverse   the place of each vertex in an order
 //   vertices_most      the largest weight
 //   vertices_totals    vertices with an edge, edges, the longest row, the sum of in * (out >> 20), and that of
-//                      in * (out & (1 << 20) - 1), where out = outward[rank[v]] and in = degree[v] - out: the sums stay
-//                      below 2^61, since the degrees of each kind add up to the edges, fewer than 2^41. Each vertex
-//                      reads its out-degree from a random place; computing in-degrees by rank first took a scatter, a
+//                      in * (out & (1 << 20) - 1), where out = outward[r] and in = degree[order[r]] - out: the sums
+//                      stay below 2^61, since the degrees of each kind add up to the edges, fewer than 2^41. Each rank
+//                      reads its degree from a random place; computing in-degrees by rank first took a scatter, a
 //                      gather and two passes more.
 //   vertices_lengths   the number of elements with each value
 //
@@ -52,11 +52,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) vertices_most(int64 size, co
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    vertices_totals(int64 size, const int32* degree, const int32* rank, const int32* outward, uint64* totals) {
+    vertices_totals(int64 size, const int32* degree, const int32* order, const int32* outward, uint64* totals) {
   uint64 vertices = 0, edges = 0, high = 0, low = 0;
   uint32 longest = 0;
-  for (int64 v = first_of(); v < size; v += all_threads()) {
-    uint64 all = degree[v], out = outward[rank[v]], in = all - out;
+  for (int64 r = first_of(); r < size; r += all_threads()) {
+    uint64 all = degree[order[r]], out = outward[r], in = all - out;
     vertices += all > 0;
     edges += out;
     longest = max(longest, uint32(out));

@@ -282,10 +282,10 @@ class Vertices(Protocol):
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order, int32; the order may be of int64."""
 
-    def totals(self, degree: Any, rank: Any, outward: Any) -> Totals:
+    def totals(self, degree: Any, order: Any, outward: Any) -> Totals:
         """Totals of an oriented graph, exact for fewer than 2^41 edges.
 
-        Vertex v has `outward[rank[v]]` outgoing edges; the rest of its `degree[v]` edges are incoming.
+        Vertex `order[r]` has `outward[r]` outgoing edges; the rest of its `degree[order[r]]` edges are incoming.
         """
 
     def lengths(self, values: Any, bins: int) -> Any:

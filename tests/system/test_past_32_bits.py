@@ -456,10 +456,12 @@ def test_wedges_of_degrees_past_63_bits():
     inward, outward = np.array([2**40 - 1, 2**31 - 1, 0, 3]), np.array([2**39 + 1, 2**31 - 1, 2**40, 0])
     assert orient.wedges_of(inward, outward) == (2**40 - 1) * (2**39 + 1) + (2**31 - 1) ** 2 > 2**64
     inward, outward = (np.array([*[2**30 - few] * 40, few, 0], "int32") for few in (1, 3))
-    rank = np.roll(np.arange(42, dtype="int32"), 5)
+    order = np.roll(np.arange(42, dtype="int32"), 5)
     wedges = 40 * (2**30 - 1) * (2**30 - 3) + 3
     assert orient.wedges_of(inward, outward) == wedges > 2**65
-    totals = CpuVertices().totals((inward + outward)[rank], rank, outward)
+    degree = np.empty(42, "int32")
+    degree[order] = inward + outward
+    totals = CpuVertices().totals(degree, order, outward)
     assert totals == (41, outward.sum(dtype="int64"), wedges, 2**30 - 3)
 
 

@@ -44,12 +44,12 @@ def _inverse(order: ConstInt32s, rank: Int32s) -> None:
 
 
 @Kernel
-def _totals(degree: ConstInt32s, rank: ConstInt32s, outward: ConstInt32s) -> tuple[int, int, int, int, int]:
+def _totals(degree: ConstInt32s, order: ConstInt32s, outward: ConstInt32s) -> tuple[int, int, int, int, int]:
     vertices = edges = longest = high = low = 0
-    for v in range(U(len(degree))):
-        out = int(outward[U(rank[v])])
-        inward = degree[v] - out
-        vertices += degree[v] > 0
+    for r in range(U(len(order))):
+        both, out = degree[U(order[r])], int(outward[r])
+        inward = both - out
+        vertices += both > 0
         edges += out
         longest = max(longest, out)
         high += inward * (out >> 20)
@@ -78,9 +78,9 @@ class CpuVertices:
         _inverse(np.ascontiguousarray(order), rank)
         return rank
 
-    def totals(self, degree: Array, rank: Array, outward: Array) -> Totals:
+    def totals(self, degree: Array, order: Array, outward: Array) -> Totals:
         """Vertices with an edge, edges, wedges, and the longest row."""
-        vertices, edges, longest, high, low = _totals(*map(np.ascontiguousarray, (degree, rank, outward)))
+        vertices, edges, longest, high, low = _totals(*map(np.ascontiguousarray, (degree, order, outward)))
         return Totals(int(vertices), int(edges), (int(high) << 20) + int(low), int(longest))
 
     def lengths(self, values: Array, bins: int) -> Array:

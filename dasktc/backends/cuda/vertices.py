@@ -58,10 +58,10 @@ class DeviceVertices:
         self._run("vertices_inverse", order, place)
         return place
 
-    def totals(self, degree: Array, rank: Array, outward: Array) -> Totals:
+    def totals(self, degree: Array, order: Array, outward: Array) -> Totals:
         """Vertices with an edge, edges, wedges, and the longest row."""
         totals = self.device.array.zeros(5, dtype="uint64")
-        self._run("vertices_totals", degree, rank, outward, totals)
+        self._run("vertices_totals", degree, order, outward, totals)
         vertices, edges, longest, high, low = map(int, totals.tolist())
         return Totals(vertices, edges, (high << 20) + low, longest)
 

@@ -463,7 +463,7 @@ class Plane(ABC):
         return replace(frames, frames=Handles(slices))
 
     def facts(self, vectors: list[Any]) -> DegreeFacts:
-        """Statistics for the plan, from degrees and ranks by id and out-degrees by rank."""
+        """Statistics for the plan, from degrees by id, the id of each rank, and out-degrees by rank."""
         executor, cuts = self.executor, orient.CUTS if self.backend.on_device else 0
         facts: DegreeFacts
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, self.backend)])
@@ -518,7 +518,7 @@ def read_ahead(
 
 
 def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> DegreeFacts:
-    """Statistics for the plan, from degrees and ranks by id and out-degrees by rank; tells when orientation ends."""
+    """Statistics for the plan, from the vectors of `Plane.facts`; tells when orientation ends."""
     totals = backend.vertices.totals(*vectors)
     stage_ended("orient")
     return orient.facts_of(vectors[2], totals, cuts, backend)

@@ -195,7 +195,7 @@ class BudgetPlane(Plane):
                 residues = on_host(executor.gather(residues)[0])
             pair = executor.submit("orient", orient.degrees_by_id, sums, edges.rank)
             (degrees,), (outward,) = executor.transpose("orient", [pair], 2)
-            vectors = [degrees, edges.rank, outward]
+            vectors = [degrees, executor.submit("orient", orient.inverse, edges.rank, backend), outward]
             more = {"starts": edges.starts, "residues": residues}
             return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering, RankedGraph, **more)
         degrees, rank = edges.degrees, executor.submit("orient", orient.ranks_of, [edges.degrees], backend)
@@ -215,7 +215,7 @@ class BudgetPlane(Plane):
             (outward,), residues = executor.transpose("orient", [outward_and_residues], 2)
             partitions = [piece for pieces in executor.transpose("orient", slices, len(first_rows)) for piece in pieces]
             residues = on_host(executor.gather(residues)[0])
-        vectors = [degrees, rank, outward]
+        vectors = [degrees, executor.submit("orient", orient.inverse, rank, backend), outward]
         facts = self.facts(vectors)
         if first_rows is None:
             return self.oriented(partitions, vectors, facts, numbering)

@@ -54,10 +54,10 @@ from dasktc.pipeline.stages.canonical import (
 )
 from dasktc.pipeline.stages.orient import (
     inverse,
+    order_by,
     order_by_rows,
     oriented,
     oriented_in_place,
-    ranks_of,
     total,
     zero_degrees,
 )
@@ -206,7 +206,6 @@ class ProcessPlane(Plane):
         degrees = executor.fold("canonical", ends, list(edges))
         order = executor.submit("canonical", order_by_rows, degrees, backend)
         rank = executor.submit("canonical", inverse, order, backend)
-        del order  # made again when the ranks are no longer needed: a vector of all vertices less at the peak
         if on_device:
             inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
             borders = sorted({cut >> shift for cut in (*cuts, bound)} - {0})  # each range has whole rows
@@ -217,7 +216,6 @@ class ProcessPlane(Plane):
         else:
             keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)
             buckets, spans = self._deal("canonical", keys, bound)
-        order = executor.submit("canonical", inverse, rank, backend)
         del rank
         lengths = executor.submit("canonical", zeros)
         vectors = lengths, order, degrees
@@ -273,16 +271,17 @@ class ProcessPlane(Plane):
         """Orient keys in place on the CPU, and into new arrays on a GPU, unless they are oriented already."""
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, RankedColumns):
-            rank = executor.submit("orient", inverse, edges.order, backend)
-            vectors = [edges.degrees, rank, edges.lengths]
+            vectors = [edges.degrees, edges.order, edges.lengths]
             return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))
-        rank = executor.submit("orient", ranks_of, [degrees], backend)
+        order = executor.submit("orient", order_by, degrees, backend)
+        rank = executor.submit("orient", inverse, order, backend)
         function = oriented if backend.on_device else oriented_in_place
         partitions = executor.map("orient", function, edges.partitions.take(), rank, shift, backend)
-        vectors = [degrees, rank, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
+        del rank
+        vectors = [degrees, order, executor.fold("orient", add_up_sources(size, shift, backend), list(partitions))]
         return self.oriented(partitions, vectors, self.facts(vectors), numbering)
 
     def largest_partition(self, edges: int, edge_bytes: int | None) -> int:

@@ -61,6 +61,7 @@ from dasktc.pipeline.stages.orient import (
     add_degrees,
     add_each,
     degrees_by_id,
+    inverse,
     oriented,
     ranks_and_starts,
     ranks_by_rows,
@@ -440,10 +441,10 @@ def _vectors_and_facts(
     degrees: list[Array] | None, ranks: Array | Ranks, sums: list[Array], cuts: int, backend: Any
 ) -> Measured:
     rank, starts = ranks if isinstance(ranks, tuple) else (ranks, list[int]())
-    outward = sum_of(sums)
+    order, outward = inverse(rank, backend), sum_of(sums)
     if degrees is None:  # sums of degrees and out-degrees by rank
         degree, outward = degrees_by_id(outward, rank)
-        vectors = [degree, rank, outward]
+        vectors = [degree, order, outward]
     else:
-        vectors = [sum_of(degrees), rank, outward]
+        vectors = [sum_of(degrees), order, outward]
     return Measured(vectors, (facts_for_plan(vectors, cuts, backend), starts))

@@ -93,8 +93,8 @@ def ranks_and_starts(
 
 def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     """Dense id of each rank: the vertex's position among the vertices with an edge."""
-    degree, rank, _ = vectors
-    order = inverse(rank, backend)[:vertices]
+    degree, order, _ = vectors
+    order = order[:vertices]
     if vertices < len(degree):
         order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
     return order.astype("int32", copy=False)
@@ -118,8 +118,8 @@ def out_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
 
 def in_degrees(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     """In-degree of each rank."""
-    degree, rank, outward = vectors
-    inward = degree.take(inverse(rank, backend)[:vertices])
+    degree, order, outward = vectors
+    inward = degree.take(order[:vertices])
     inward -= outward[:vertices]
     return inward
 

@@ -128,7 +128,7 @@ def vertex_vectors(device):
     weights = on(device, rng.integers(0, 2000, 700).astype("int32"))
     vertices.inverse(vertices.order(weights))
     DeviceVertices(device, many=0).order(weights)
-    vertices.totals(weights, vertices.inverse(vertices.order(weights)), weights // 2)
+    vertices.totals(weights, vertices.order(weights), weights // 2)
     vertices.lengths(weights % 7, 7)
     vertices.lengths(weights, 2000)
 

@@ -30,12 +30,10 @@ def test_vertices_are_ordered_by_descending_weight(vertices, dtype, weights):
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(degrees=DEGREES, draw=st.randoms())
 def test_totals_pass_64_bits(vertices, degrees, draw):
-    rank = draw.sample(range(len(degrees)), len(degrees))
-    outward = [0] * len(degrees)
-    for degree, place in zip(degrees, rank, strict=True):
-        outward[place] = draw.randint(0, degree)
-    wedges = sum((degree - outward[place]) * outward[place] for degree, place in zip(degrees, rank, strict=True))
-    totals = vertices.totals(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward)))
+    order = draw.sample(range(len(degrees)), len(degrees))
+    outward = [draw.randint(0, degrees[v]) for v in order]
+    wedges = sum((degrees[v] - out) * out for v, out in zip(order, outward, strict=True))
+    totals = vertices.totals(*(np.array(vector, dtype="int32") for vector in (degrees, order, outward)))
     assert totals == (sum(map(bool, degrees)), sum(outward), wedges, max(outward, default=0))
 
 
@@ -60,8 +58,9 @@ def test_every_step_on_the_device(size):
     assert (order.get() == np.argsort(-values, kind="stable")).all()
     assert (vertices.inverse(order).get()[order.get()] == np.arange(size)).all()
     assert (vertices.lengths(cp.asarray(values), 5000).get() == np.bincount(values, minlength=5000)).all()
-    rank, outward = rng.permutation(size).astype("int32"), values * 500  # fewer than 2^41 edges
-    degree = outward[rank] + rng.integers(0, 2**19, size).astype("int32")
-    known = sum((a - b) * b for a, b in zip(degree.tolist(), outward[rank].tolist(), strict=True))
-    totals = vertices.totals(*map(cp.asarray, (degree, rank, outward)))
+    order, outward = rng.permutation(size).astype("int32"), values * 500  # fewer than 2^41 edges
+    inward, degree = rng.integers(0, 2**19, size).astype("int32"), np.empty(size, "int32")
+    degree[order] = inward + outward
+    known = sum(a * b for a, b in zip(inward.tolist(), outward.tolist(), strict=True))
+    totals = vertices.totals(*map(cp.asarray, (degree, order, outward)))
     assert totals == (np.count_nonzero(degree), outward.sum(dtype="int64"), known, outward.max())

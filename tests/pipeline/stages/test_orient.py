@@ -27,7 +27,7 @@ def test_edges_point_to_the_end_of_higher_degree_and_ties_to_the_smaller_id(gap,
     directed = [orient.oriented(piece, rank, shift, CPU) for piece in pieces]
     vectors = [
         orient.sum_of(list(degrees)),
-        rank,
+        orient.inverse(rank, CPU),
         orient.add_sources(none.copy(), np.concatenate(directed), shift, CPU),
     ]
 

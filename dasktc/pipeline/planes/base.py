@@ -9,7 +9,7 @@ and `Oriented` with more than the protocol says, which its own later verbs read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -34,7 +34,7 @@ from dasktc.pipeline.stages.canonical import keys_in_chunks, keys_in_range, keys
 from dasktc.pipeline.stages.edge_keys import distinct
 from dasktc.pipeline.stages.ids import map_of_degrees
 from dasktc.pipeline.stages.orient import DegreeFacts
-from dasktc.pipeline.stages.read import Counts, edges_of, facts_of, judged, read_parts, slices_of_rows
+from dasktc.pipeline.stages.read import Counts, judged, read_parts, slices_of_rows
 from dasktc.pipeline.stages.reorder import by_band_and_visit, by_visit, collective_degree, first_visit, relabel, take
 from dasktc.pipeline.stages.shards import joined
 from dasktc.pipeline.stages.shuffle import quantiles, reduce_slices
@@ -45,8 +45,7 @@ from dasktc.planning.schemes import Block, Sizes
 from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = [
-    "Blocks", "Plane", "add_up_both_degrees", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_ahead",
-    "read_group",
+    "Blocks", "Plane", "add_up_both_degrees", "add_up_degrees", "add_up_sources", "facts_for_plan", "read_group",
 ]  # fmt: skip
 
 Array = Any
@@ -462,9 +461,12 @@ class Plane(ABC):
             slices += [frame] if is_whole else self.executor.stream("read-rows", slices_of_rows, [(frame, largest)])
         return replace(frames, frames=Handles(slices))
 
-    def facts(self, vectors: list[Any]) -> DegreeFacts:
-        """Statistics for the plan, from degrees by id, the id of each rank, and out-degrees by rank."""
-        executor, cuts = self.executor, orient.CUTS if self.backend.on_device else 0
+    def facts(self, vectors: list[Any], cuts: int | None = None) -> DegreeFacts:
+        """Statistics for the plan, from degrees by id, the id of each rank, and out-degrees by rank.
+
+        A device cuts rows into CUTS ranges, unless `cuts` says otherwise.
+        """
+        executor, cuts = self.executor, orient.CUTS * self.backend.on_device if cuts is None else cuts
         facts: DegreeFacts
         (facts,) = executor.gather([executor.submit("orient-plan", facts_for_plan, list(vectors), cuts, self.backend)])
         return facts
@@ -500,21 +502,6 @@ def read_group(
     frame, counts = read_parts(with_steps(parts), step_of, backend, runs, colours)
     stage_ended("read")
     return [frame, counts]
-
-
-def read_ahead(
-    parts: list[tuple[Part, Any]],
-    step_of: Callable[[int], int],
-    backend: Backend,
-    colours: Colours | None,
-) -> Iterator[list[Any]]:
-    """Read parts that a device makes, each as `read_group` does, and all of them before their facts are waited for."""
-    frames = [backend.read(part, upstream) for part, upstream in with_steps(parts)]
-    frames.reverse()
-    while frames:
-        frame, counts = edges_of(frames.pop(), colours, backend)
-        yield [frame, facts_of([frame], [counts], step_of, backend)]
-    stage_ended("read")
 
 
 def facts_for_plan(vectors: list[Array], cuts: int, backend: Backend) -> DegreeFacts:

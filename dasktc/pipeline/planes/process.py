@@ -32,7 +32,7 @@ from dasktc.executors.upstream import upstream_of
 from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
-from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_ahead, read_group
+from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_group
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
@@ -134,19 +134,12 @@ class ProcessPlane(Plane):
     def read(self, source: Source) -> Frames:
         """Read each part in a call of its own; generated parts are joined for a GPU, and long frames sliced."""
         executor, backend, parts = self.executor, self.backend, source.parts or (NoPart(source.ids),)
-        is_made = backend.on_device and all(hasattr(part, "recipe") for part in parts)
         if backend.on_device:
-            rows = sum(getattr(part, "rows", 0) for part in parts)
-            parts = join_parts(parts, min(self.piece_edges(rows), -(-rows // self.threads)))
-        upstream = upstream_of(executor, parts)
+            parts = join_parts(parts, -(-sum(getattr(part, "rows", 0) for part in parts) // self.threads))
+        groups = [[pair] for pair in zip(parts, upstream_of(executor, parts), strict=True)]
         wanted = self.tuning.samples[backend.name]
         step = partial(sample_step, ranges=self.threads, parts=len(parts), wanted=wanted)
-        pairs = list(zip(parts, upstream, strict=True))
-        if is_made:
-            results = executor.stream("read-rows", read_ahead, [(pairs, step, backend, source.sample)])
-        else:
-            groups = [[pair] for pair in pairs]
-            results = executor.map("read-rows", read_group, groups, step, backend, runs_of(len(parts)), source.sample)
+        results = executor.map("read-rows", read_group, groups, step, backend, runs_of(len(parts)), source.sample)
         handles, fact_handles = executor.transpose("read-rows", results, 2)
         facts = executor.gather(fact_handles)
         frames = self.frames(source, parts, handles, facts)
@@ -272,7 +265,7 @@ class ProcessPlane(Plane):
         executor, backend, size, shift = self.executor, self.backend, numbering.size, numbering.shift
         if isinstance(edges, RankedColumns):
             vectors = [edges.degrees, edges.order, edges.lengths]
-            return self.oriented(edges.partitions, vectors, self.facts(vectors), numbering)
+            return self.oriented(edges.partitions, vectors, self.facts(vectors, cuts=0), numbering)
         degrees = edges.degrees
         if degrees is None:
             degrees = executor.fold("orient", add_up_degrees(size, shift, backend), list(edges.partitions))

@@ -109,8 +109,8 @@ def block_of_rows(
     columns: list[Array], lengths: Array, place: Block, layout: Layout, backend: Backend, edges: int | None
 ) -> OrientedCSR:
     """Build the block of all rows from their lengths and their columns, one array after another."""
-    offsets = backend.array.zeros(layout.rows.sizes[place[0]] + 1, dtype="int64")
-    offsets[1 : len(lengths) + 1] = backend.array.cumsum(lengths, dtype="int64")  # a block without edges has a row
+    offsets = backend.array.zeros(layout.rows.sizes[place[0]] + 1, dtype="int64")  # a block without edges has a row
+    backend.array.cumsum(lengths, dtype="int64", out=offsets[1 : len(lengths) + 1])
     return checked_block([(offsets, _joined(columns, backend))], place, layout, backend, edges)
 
 

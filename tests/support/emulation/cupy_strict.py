@@ -280,7 +280,10 @@ class ndarray:
         return _device(self._held.all(axis=axis, keepdims=keepdims))
 
     def cumsum(self, axis=None, dtype=None, out=None):
-        return _device(self._held.cumsum(axis=axis, dtype=dtype))
+        if out is None:
+            return _device(self._held.cumsum(axis=axis, dtype=dtype))
+        self._held.cumsum(axis=axis, dtype=dtype, out=out._held)
+        return out
 
     def sort(self, axis=-1, kind=None):
         _stable(kind)
@@ -466,7 +469,7 @@ def argsort(a, axis=-1, kind=None):
 
 
 def cumsum(a, axis=None, dtype=None, out=None):
-    return a.cumsum(axis, dtype)
+    return a.cumsum(axis, dtype, out)
 
 
 class ufunc:

@@ -17,8 +17,8 @@
 //                   takes out bits that are 0 in all of them
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
 //                   before; keys_compact writes them
-//   keys_rows       of these keys the columns; adds them to the lengths of their rows, and subtracts repeats from the
-//                   degrees of their ends, which are by id
+//   keys_rows       of these keys the columns, in one pass; adds them to the lengths of their rows, and subtracts repeats
+//                   from the degrees of their ends, which are by id
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
 //   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
@@ -74,6 +74,8 @@
 //     4.0 ms to the answer to 2.4 (3.0 predicted). A launch takes the host 10 us, a wait for a number 20, a sort 110;
 //     of 49 allocations, 6 us each, 24 are left
 
+// Preludes: tiles.cuh
+
 #ifndef BLOCK
 #define BLOCK 256
 #endif
@@ -88,6 +90,9 @@
 #endif
 #ifndef TILE
 #define TILE 8  // keys per thread that are dealt to ranges together
+#endif
+#ifndef KEPT
+#define KEPT 16  // keys per thread of which repeats are dropped together
 #endif
 #ifndef DEAL_BLOCK
 #define DEAL_BLOCK 512
@@ -447,17 +452,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, int64 share,
-    const uint64* starts, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
-  uint32 lane = threadIdx.x % 32;
-  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
-  uint64 place = starts[warp];
-  for (int64 k = begin; k < end; k += 32) {
-    bool there = k + lane < end, mine = there && is_new(keys, k + lane, shift);
-    int64 key = there ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
-    uint32 votes = __ballot_sync(ALL, mine);
-    if (mine) { columns[place + __popc(votes & ((1u << lane) - 1))] = int32(low); }
-    place += __popc(votes);
+// `states`: one per tile. `kept` becomes the number of columns; `next` and `kept` are 0 at first.
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, uint64* next,
+    uint64* kept, uint64* states, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
+  __shared__ int64 number, start;
+  __shared__ uint32 sums[BLOCK / 32];
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, votes[KEPT], found = 0;
+  int32 column[KEPT];
+  int64 tile = next_tile(next, &number), first = (tile * BLOCK + warp * 32) * KEPT + lane;
+#pragma unroll
+  for (uint32 i = 0; i < KEPT; i++) {
+    int64 k = first + i * 32;
+    bool there = k < size, mine = there && is_new(keys, k, shift);
+    int64 key = there ? keys[k] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
+    column[i] = int32(low);
+    votes[i] = __ballot_sync(ALL, mine);
+    found += __popc(votes[i]);
     add_runs(lengths, mine ? high : -1);
     // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
     bool repeat = high != low && !mine;
@@ -467,6 +477,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys,
       atomicAdd(degrees + vertices[high], 0u - run);
       atomicAdd(degrees + vertices[low], 0u - run);
     }
+  }
+  if (lane == 0) { sums[warp] = found; }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    uint64 own = 0;
+    for (uint32 w = 0; w < BLOCK / 32; w++) { own += sums[w]; }
+    if (tile) { show(states + tile, OWN<uint64> | own); }
+    uint64 before = tile ? before_tile(states, tile, 1) : 0;
+    show(states + tile, ALL_BEFORE<uint64> | (before + own));
+    start = before;
+    if ((tile + 1) * BLOCK * KEPT >= size) { *kept = before + own; }
+  }
+  __syncthreads();
+  int64 place = start;
+  for (uint32 w = 0; w < warp; w++) { place += sums[w]; }
+#pragma unroll
+  for (uint32 i = 0; i < KEPT; i++) {
+    if (votes[i] >> lane & 1) { columns[place + __popc(votes[i] & ((1u << lane) - 1))] = column[i]; }
+    place += __popc(votes[i]);
   }
 }
 

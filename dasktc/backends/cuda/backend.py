@@ -90,7 +90,9 @@ class CudaDevice:
         shared: int = 0,
     ) -> None:
         """Run an entry point on the current stream; CuPy raises if the launch fails."""
-        _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
+        # As bytes: CuPy would describe the fields of a structure, which takes longer than all else here.
+        plain = tuple(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value for value in values)
+        _function(kernel, entry, defines, shared)((grid,), (block,), plain, shared_mem=shared)
 
     def later(self, numbers: Array) -> Callable[[], list[int]]:
         """Copy a few numbers to the host; the function waits for that, but for nothing that is launched later."""

@@ -542,8 +542,8 @@ class _Function:
     def __call__(self, grid, block, args, shared_mem=0):
         assert shared_mem <= self.max_dynamic_shared_size_bytes
         for value in args:
-            fields = isinstance(value, np.ndarray) and value.dtype.fields
-            assert isinstance(value, (ndarray, np.generic)) or fields, f"a kernel is given {type(value)}"
+            structure = isinstance(value, np.ndarray) and value.dtype.kind == "V"
+            assert isinstance(value, (ndarray, np.generic)) or structure, f"a kernel is given {type(value)}"
         values = tuple(value._held if isinstance(value, ndarray) else value for value in args)
         with LAUNCHING:
             HOST.launch_text(self._code, self._name, *grid, *block, values, shared_mem)

@@ -194,7 +194,7 @@ class HostDevice:
 
     def _value(self, value):
         """Convert a kernel argument: an array to its address; numbers and structures stay as they are."""
-        if isinstance(value, np.ndarray) and value.dtype.fields is None:
+        if isinstance(value, np.ndarray) and value.dtype.kind != "V":
             return np.array([value.ctypes.data], np.uint64)
         return np.atleast_1d(np.asarray(value))
 

@@ -329,24 +329,6 @@ extern "C" __global__ void __launch_bounds__(TALLY_BLOCK) edges_tally(const uint
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) edges_keys(const Id* src, const Id* dst, int64 size, int64 low,
-    const uint2* table, uint32 shift, const int32* rank, int64* keys) {
-  for (int64 k = first_of(); k < size; k += all_threads()) {
-    int64 a = src[k], b = dst[k];
-    if (a == b) {
-      keys[k] = 0;
-    } else {
-      a = dense_of(table, a - low);
-      b = dense_of(table, b - low);
-      if (rank) {
-        a = rank[a];
-        b = rank[b];
-      }
-      keys[k] = rank ? max(a, b) << shift | min(a, b) : min(a, b) << shift | max(a, b);
-    }
-  }
-}
-
 // In shared memory: the borders between ranges, and a number for each range.
 struct Ranges {
   int64 starts[RANGES];
@@ -371,7 +353,41 @@ struct Ranges {
     }
     return at;
   }
+
+  __device__ void add_to(uint64* all, uint32 borders) {
+    __syncthreads();
+    for (uint32 r = threadIdx.x; r <= borders; r += BLOCK) {
+      if (counts[r]) { atomicAdd(all + r, uint64(counts[r])); }
+    }
+  }
 };
+
+// With borders between ranges it also counts the keys of each range.
+extern "C" __global__ void __launch_bounds__(BLOCK) edges_keys(const Id* src, const Id* dst, int64 size, int64 low,
+    const uint2* table, uint32 shift, const int32* rank, int64* keys, const int64* starts, uint32 borders,
+    uint64* counts) {
+  __shared__ Ranges ranges;
+  if (borders) {
+    ranges.load(starts, borders);
+    ranges.clear(borders + 1);
+    __syncthreads();
+  }
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k], key = 0;
+    if (a != b) {
+      a = dense_of(table, a - low);
+      b = dense_of(table, b - low);
+      if (rank) {
+        a = rank[a];
+        b = rank[b];
+      }
+      key = rank ? max(a, b) << shift | min(a, b) : min(a, b) << shift | max(a, b);
+    }
+    keys[k] = key;
+    if (borders) { atomicAdd(ranges.counts + ranges.of(key, borders), 1u); }
+  }
+  if (borders) { ranges.add_to(counts, borders); }
+}
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     keys_counts(const int64* keys, int64 size, const int64* starts, uint32 borders, uint64* counts) {
@@ -382,10 +398,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 k = first_of(); k < size; k += all_threads()) {
     atomicAdd(ranges.counts + ranges.of(keys[k], borders), 1u);
   }
-  __syncthreads();
-  for (uint32 r = threadIdx.x; r <= borders; r += BLOCK) {
-    if (ranges.counts[r]) { atomicAdd(counts + r, uint64(ranges.counts[r])); }
-  }
+  ranges.add_to(counts, borders);
 }
 
 // A block deals one tile of keys per step; `next` is the next free place of each range's array. The low end of a key

@@ -165,10 +165,13 @@ class Edges(Protocol):
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array or a slice each, in no order."""
 
-    def split_rows(self, arrays: Iterator[Any], rows: list[int], shift: int) -> Iterator[list[Any]]:
-        """Deal the oriented keys of one array after another to ranges that end before each of `rows`.
+    def split_rows(
+        self, edges: Iterator[tuple[Any, Any]], of: Any, rank: Any, rows: list[int], shift: int
+    ) -> Iterator[list[Any]]:
+        """Make oriented keys of edges, a pair of arrays after another, and deal them to ranges that end before `rows`.
 
         Both ends of a range's edges are below its end: its keys become high << bits | low, with the bits of end - 1.
+        `of` is as for `keys`.
         """
 
     def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:

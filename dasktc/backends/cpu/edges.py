@@ -308,11 +308,13 @@ class CpuEdges:
         _split(keys, borders, guesses, shift, ends - counts, ranges)
         return np.split(ranges, ends[:-1])
 
-    def split_rows(self, arrays: Iterator[Array], rows: list[int], shift: int) -> Iterator[list[Array]]:
-        """Deal oriented keys of one array after another to ranges of rows; see `protocol.Edges`."""
+    def split_rows(
+        self, edges: Iterator[tuple[Array, Array]], of: Any, rank: Array, rows: list[int], shift: int
+    ) -> Iterator[list[Array]]:
+        """Make oriented keys, and deal them to ranges of rows; see `protocol.Edges`."""
         starts, low = [end << shift for end in rows[:-1]], (1 << shift) - 1
-        for keys in arrays:
-            pairs = zip(self.split(keys, starts), rows, strict=True)
+        for src, dst in edges:
+            pairs = zip(self.split(self.keys(src, dst, of, shift, rank), starts), rows, strict=True)
             yield [part >> shift << (end - 1).bit_length() | part & low for part, end in pairs]
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:

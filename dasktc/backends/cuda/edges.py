@@ -191,9 +191,13 @@ class DeviceEdges:
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int, rank: Array | None = None) -> Array:
         """Canonical keys in the order of the edges, with ranks oriented ones; a loop's is 0, which is no edge's key."""
-        keys = self.device.array.empty(len(src), dtype="int64")
-        values = (*_wide(src, dst), *_numbers(src, of), np.uint32(shift), _or_null(rank), keys)
-        self._run("edges_keys", len(src), *values)
+        return self._keys((src, dst), of, shift, rank, np.uint64(0), np.uint32(0), np.uint64(0))
+
+    def _keys(self, ends: tuple[Array, Array], of: Any, shift: int, rank: Array | None, *ranges: Any) -> Array:
+        """Keys, counted by ranges: first keys of all but the first, how many these are, and counts."""
+        keys = self.device.array.empty(len(ends[0]), dtype="int64")
+        values = (*_wide(*ends), *_numbers(ends[0], of), np.uint32(shift), _or_null(rank), keys)
+        self._run("edges_keys", len(keys), *values, *ranges)
         return keys
 
     def lazy_keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
@@ -211,44 +215,48 @@ class DeviceEdges:
 
         The arrays are separate, so that each can be freed by itself.
         """
-        return next(self._split(iter([keys]), starts, 0, [0] * (len(starts) + 1)))
+        if not starts:
+            return [keys]
+        counts, first = self.device.array.zeros(len(starts) + 1, dtype="uint64"), self._first(starts)
+        borders = np.uint32(len(starts))
+        self._run("keys_counts", len(keys), keys, np.int64(len(keys)), first, borders, counts)
+        return self._scattered(keys, counts.tolist(), first, 0, [0] * len(counts))
 
-    def split_rows(self, arrays: Iterator[Array], rows: list[int], shift: int) -> Iterator[list[Array]]:
-        """Deal oriented keys of one array after another to ranges of rows; see `protocol.Edges`."""
-        starts = [end << shift for end in rows[:-1]]
-        return self._split(arrays, starts, shift, [(end - 1).bit_length() for end in rows])
-
-    def _split(
-        self, arrays: Iterator[Array], starts: list[int], shift: int, widths: list[int]
+    def split_rows(
+        self, edges: Iterator[tuple[Array, Array]], of: Any, rank: Array, rows: list[int], shift: int
     ) -> Iterator[list[Array]]:
-        """Deal keys to ranges; each array is made before the host waits for how many keys of the last one go where.
+        """Make oriented keys, and deal them to ranges of rows; see `protocol.Edges`.
 
-        Keys' lower ends have `shift` bits, and in each range as many as `widths` says.
+        The next keys are made before the host waits for how many of the last ones go where.
         """
-        xp, borders = self.device.array, np.uint32(len(starts))
-        first, counted = xp.asarray(np.array(starts, dtype="int64")), deque[Any]()
-        form = np.uint32(shift), xp.asarray(np.array(widths, dtype="uint32"))
-
-        def scattered() -> list[Array]:
-            keys, sizes = counted.popleft()
-            ranges = [xp.empty(size, dtype="int64") for size in sizes()]
-            pointers = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
-            places = xp.zeros(len(ranges), dtype="uint64")
-            self._run("keys_scatter", len(keys), keys, np.int64(len(keys)), first, borders, *form, pointers, places)
-            return ranges
-
-        for keys in arrays:
-            if not starts:
-                yield [keys]
-                continue
-            counts = xp.zeros(len(starts) + 1, dtype="uint64")
-            self._run("keys_counts", len(keys), keys, np.int64(len(keys)), first, borders, counts)
+        starts, widths = [end << shift for end in rows[:-1]], [(end - 1).bit_length() for end in rows]
+        first, counted = self._first(starts), deque[Any]()
+        for ends in edges:
+            counts = self.device.array.zeros(len(rows), dtype="uint64")
+            keys = self._keys(ends, of, shift, rank, first, np.uint32(len(starts)), counts)
             counted.append((keys, self.device.later(counts)))
-            del keys
+            del ends, keys
             if len(counted) > 1:
-                yield scattered()
-        while counted:
-            yield scattered()
+                last, sizes = counted.popleft()
+                yield self._scattered(last, sizes(), first, shift, widths)
+                del last
+        for last, sizes in counted:
+            yield self._scattered(last, sizes(), first, shift, widths)
+
+    def _first(self, starts: list[int]) -> Array:
+        return self.device.array.asarray(np.array(starts, dtype="int64"))
+
+    def _scattered(self, keys: Array, sizes: list[int], first: Array, shift: int, widths: list[int]) -> list[Array]:
+        """Keys of each range; their lower ends have `shift` bits, and then as many as `widths` says."""
+        if len(sizes) == 1:
+            return [keys]
+        xp = self.device.array
+        ranges = [xp.empty(size, dtype="int64") for size in sizes]
+        pointers = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
+        form = np.uint32(len(first)), np.uint32(shift), xp.asarray(np.array(widths, dtype="uint32")), pointers
+        places = xp.zeros(len(ranges), dtype="uint64")
+        self._run("keys_scatter", len(keys), keys, np.int64(len(keys)), first, *form, places)
+        return ranges
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """Drop repeats and loops among ascending keys; return `keys` itself where there are none."""

@@ -26,6 +26,7 @@ import numpy as np
 from dasktc.backends.csr import OrientedCSR
 from dasktc.backends.heap import trim_between_steps
 from dasktc.backends.protocol import Buckets
+from dasktc.backends.vertex_maps import RangeMap
 from dasktc.executors.base import Fold, starmap
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.upstream import upstream_of
@@ -50,7 +51,9 @@ from dasktc.pipeline.stages.canonical import (
     dense_ends,
     distinct_in_buckets,
     keys_in_chunks,
+    keys_of_samples,
     lazy_keys_of,
+    oriented_in_rows,
 )
 from dasktc.pipeline.stages.orient import (
     inverse,
@@ -61,8 +64,8 @@ from dasktc.pipeline.stages.orient import (
     total,
     zero_degrees,
 )
-from dasktc.pipeline.stages.read import NoPart, join_parts, slices_of_rows
-from dasktc.pipeline.stages.shuffle import cut_rows, sample_step
+from dasktc.pipeline.stages.read import NoPart, join_parts, sample_ends, slices_of_rows
+from dasktc.pipeline.stages.shuffle import quantiles, sample_step
 from dasktc.planning.grid import Layout
 from dasktc.planning.placement import NOWHERE, Where
 
@@ -192,7 +195,7 @@ class ProcessPlane(Plane):
         rows, bound, on_device = frames.edge_rows, 1 << 2 * shift, backend.on_device
         (vertices,) = executor.gather([numbering.vertices])
         zeros, edges = partial(zero_degrees, size, backend), frames.frames
-        if not on_device and numbering.span is None:
+        if numbering.span is None and not (on_device and isinstance(vertices, RangeMap)):
             edges, vertices = Handles(executor.map("canonical", dense_ends, edges.take(), vertices, backend)), DENSE
         ends = Fold(zeros, partial(count_ends, vertices=vertices, backend=backend), total)
         # The rows of each vertex become its degree when repeats are subtracted.
@@ -200,12 +203,11 @@ class ProcessPlane(Plane):
         order = executor.submit("canonical", order_by_rows, degrees, backend)
         rank = executor.submit("canonical", inverse, order, backend)
         if on_device:
-            inputs, cuts, _ = self.keys_and_starts(frames, numbering, rank)
-            borders = sorted({cut >> shift for cut in (*cuts, bound)} - {0})  # each range has whole rows
-            calls = [(inputs.handles, inputs.keys, borders, shift, backend, *inputs.shared)]
-            slices = executor.stream("canonical", cut_rows, calls)
+            starts = self._starts_of_ranked(frames, edges, numbering, vertices, rank)
+            borders = sorted({start >> shift for start in (*starts, bound)} - {0})  # each range has whole rows
+            calls = iter([(edges.take(), vertices, rank, borders, shift, backend)])
+            slices = executor.stream("canonical", oriented_in_rows, calls)
             ranges = executor.transpose("canonical", slices, len(borders))
-            del inputs, calls
         else:
             keys = executor.map("canonical", keys_in_chunks, edges.take(), vertices, shift, backend, rank)
             buckets, spans = self._deal("canonical", keys, bound)
@@ -224,6 +226,24 @@ class ProcessPlane(Plane):
             return starmap(executor, "canonical", keys_of_rows, calls)
 
         return RankedColumns(ColumnHandles(columns, keys_of), rows, degrees, order, lengths)
+
+    def _starts_of_ranked(
+        self, frames: Frames, edges: Handles, numbering: Numbering, vertices: Any, rank: Any
+    ) -> list[int]:
+        """Starts of ranges of a device's keys over ranks, by samples of frames, or of edges over `vertices`."""
+        executor, backend, rows = self.executor, self.backend, frames.edge_rows
+        if (count := self.partitions(rows)) == 1:
+            return []
+        if frames.samples:
+            ends, weights = map(list, zip(*frames.samples, strict=True))
+            vertices = numbering.vertices
+        else:
+            step = sample_step(rows, count)
+            ends = executor.gather(executor.map("canonical", sample_ends, list(edges), step, backend))
+            weights = [pair.shape[1] for pair in ends]
+        call = keys_of_samples, vertices, ends, numbering.shift, backend, rank
+        (samples,) = executor.gather([executor.submit("canonical", *call)])
+        return quantiles(samples, weights, count)
 
     def _sorts_together(self, keys: int) -> bool:
         """Whether the threads sort this number of keys together, in shared memory."""

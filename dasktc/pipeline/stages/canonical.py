@@ -21,7 +21,7 @@ from dasktc.pipeline.stages.read import slices_of_rows
 __all__ = [
     "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "frame_of_places",
     "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of",
-    "oriented_in_ranges", "oriented_keys",
+    "oriented_in_ranges", "oriented_in_rows", "oriented_keys",
 ]  # fmt: skip
 
 Array = Any
@@ -106,6 +106,15 @@ def oriented_in_ranges(
             keys = keys_in_chunks(part, ids, shift, backend, rank)
             slices.append(cut(keys, starts, 1 << 2 * shift, backend))
     return [list(of_range) for of_range in zip(*slices, strict=True)]
+
+
+def oriented_in_rows(
+    frames: list[Frame], ids: VertexMap | IdRange, rank: Array, rows: list[int], shift: int, backend: Backend
+) -> Iterator[list[Array]]:
+    """Keys over ranks of one frame after another, cut into ranges of rows by `Edges.split_rows`; takes frames over."""
+    frames.reverse()
+    edges = (arrays_of(frames.pop()) for _ in range(len(frames)))
+    return backend.edges.split_rows(edges, ids, rank, rows, shift)
 
 
 def oriented_keys(frame: Frame, ids: IdRange, rank: Array, shift: int, backend: Backend, step: int = 1) -> Array:

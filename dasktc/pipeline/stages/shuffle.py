@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from dasktc.backends.csr import on_host
 from dasktc.pipeline.stages.edge_keys import cut
 
 __all__ = [
-    "SAMPLES", "SHARE", "WANTED_SAMPLES", "Pick", "all_ranges", "cut_input", "cut_rows", "cut_together",
+    "SAMPLES", "SHARE", "WANTED_SAMPLES", "Pick", "all_ranges", "cut_input", "cut_together",
     "equal_ranges", "keys_of_input", "quantiles", "reduce_range", "reduce_slices", "sample", "sample_step",
 ]  # fmt: skip
 
@@ -87,19 +87,6 @@ def cut_input(
     array = item if keys is None else keys(item, *shared)
     del item
     return cut(array, starts, bound, backend)
-
-
-def cut_rows(
-    items: list[Any], keys: Callable[..., Array] | None, rows: list[int], shift: int, backend: Backend, *shared: Any
-) -> Iterator[list[Array]]:
-    """Cut inputs as `cut_input` does, one after another, as `Edges.split_rows`; takes them over."""
-
-    def arrays() -> Iterator[Array]:
-        items.reverse()
-        while items:
-            yield items.pop() if keys is None else keys(items.pop(), *shared)
-
-    return backend.edges.split_rows(arrays(), rows, shift)
 
 
 def cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Backend) -> list[Array]:

@@ -109,7 +109,7 @@ def edge_keys(device):
         edges.split(xp.tile(keys, 9), [1 << 12, 1 << 13, 1 << 18])  # so that blocks deal several tiles
         edges.residues(keys, 10, 3)
         rank = on(device, rng.permutation(1024).astype("int32"))
-        edges.keys(src, dst, ids, 10, rank)
+        list(edges.split_rows(iter([(src, dst)] * 2), ids, rank, [300, 700, 1024], 10))
         counts = xp.zeros(1024, "int32")
         for many in (1 << 20, 1):
             ends = map(partial(xp.tile, reps=5), (src, dst))  # several tiles

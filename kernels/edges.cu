@@ -12,13 +12,13 @@
 //   edges_bins, edges_deal, edges_tally: the same of many edges: ends are dealt to bins by their leading bits, and
 //                   counted in shared memory
 //   edges_keys      canonical keys: the smaller dense id is the high end; with ranks, oriented keys over these: the
-//                   higher rank is the high end. A loop becomes key 0, also a loop
+//                   higher rank is the high end. A loop becomes key 0, also a loop. Counts them by range, if asked
 //   keys_counts     counts the keys of each range; keys_scatter brings the keys of a range together, in no order, and
 //                   takes out bits that are 0 in all of them
 //   keys_distinct   counts, in each warp's share of ascending keys, those that are neither loops nor equal to the key
 //                   before; keys_compact writes them
-//   keys_rows       of these keys the columns, in one pass; adds them to the lengths of their rows, and subtracts repeats
-//                   from the degrees of their ends, which are by id
+//   keys_rows       of these keys the columns; adds them to the lengths of their rows, and subtracts repeats from the
+//                   degrees of their ends, which are by id
 //   share_starts    one block: start of each share, from the counts of all shares
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of equal ones in a warp is added at once
 //   keys_sources    adds 1 to the high end; of a run of equal ones in a warp at once
@@ -68,13 +68,22 @@
 //     of three, or of 2^25 edges: no gain, no loss. Ranks gathered of edges that are dealt by source, then by target
 //     (2^28 of RM's: 12.8 to 7.8 and 4.2 ms; RA 7.3, 7.2 and 2.6; K26 4.7, 3.9 and 3.3; K24 3.9, 3.1 and 3.1), not
 //     built: to deal 2^28 of them is estimated at 2 to 3 ms each time, so that RM alone would gain, some 10 of 172 ms
+//   6 predicted                      4.7         10.5        31          17          12.5        -
+//     measured                       4.0         10.0        29.0        16.0        12.9        -
+//     5 the same day                 4.5         10.3        30.1        17.2        14.0        -
+//     6: ranks are inverted once, not three times; generated edges are read in one call, where eight waited for facts
+//     and a sample each; no running sum of all rows' lengths; keys are counted by range as they are made. Calls in turns
+//     with 5, RA 182 -> 177 (inverses) -> 174 (reading, sums) -> 173 (counts), RM 243 -> 237 -> 233 -> 231, Kronecker 26
+//     437 -> 432 -> 426 -> 427, Kronecker 24 82 -> 82 -> 79.5 -> 79, 464^3 45 -> 41; predicted -9, -12, -8, -2, -3
+//     learnt of 6: between kernels the device waited 21 of RA's ms, 8 of these for the host where the plan is made and
+//     columns are joined, and 3 in reading. Counting hides behind gathers of ranks (+0.1 of 29 ms), not behind those
+//     of 2^24 vertices, half of which the L2 has (+0.4 of 3.9). Repeats dropped in one pass, whose tiles look back at
+//     those before, in place of two: predicted -2.7 for RA, measured +0.6, since tiles wait for those before; dropped
 //     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. Vertex
 //     vectors decide the torus: a sort of ids takes 20 bytes a vertex
 //     learnt of 2, in which kernels also make vertex vectors, running sums and rows: ego-Facebook, 88,234 edges, from
 //     4.0 ms to the answer to 2.4 (3.0 predicted). A launch takes the host 10 us, a wait for a number 20, a sort 110;
 //     of 49 allocations, 6 us each, 24 are left
-
-// Preludes: tiles.cuh
 
 #ifndef BLOCK
 #define BLOCK 256
@@ -90,9 +99,6 @@
 #endif
 #ifndef TILE
 #define TILE 8  // keys per thread that are dealt to ranges together
-#endif
-#ifndef KEPT
-#define KEPT 16  // keys per thread of which repeats are dropped together
 #endif
 #ifndef DEAL_BLOCK
 #define DEAL_BLOCK 512
@@ -465,22 +471,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// `states`: one per tile. `kept` becomes the number of columns; `next` and `kept` are 0 at first.
-extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, uint64* next,
-    uint64* kept, uint64* states, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
-  __shared__ int64 number, start;
-  __shared__ uint32 sums[BLOCK / 32];
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, votes[KEPT], found = 0;
-  int32 column[KEPT];
-  int64 tile = next_tile(next, &number), first = (tile * BLOCK + warp * 32) * KEPT + lane;
-#pragma unroll
-  for (uint32 i = 0; i < KEPT; i++) {
-    int64 k = first + i * 32;
-    bool there = k < size, mine = there && is_new(keys, k, shift);
-    int64 key = there ? keys[k] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
-    column[i] = int32(low);
-    votes[i] = __ballot_sync(ALL, mine);
-    found += __popc(votes[i]);
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys, int64 size, uint32 shift, int64 share,
+    const uint64* starts, int32* columns, uint32* lengths, const int32* vertices, uint32* degrees) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  uint64 place = starts[warp];
+  for (int64 k = begin; k < end; k += 32) {
+    bool there = k + lane < end, mine = there && is_new(keys, k + lane, shift);
+    int64 key = there ? keys[k + lane] : 0, high = key >> shift, low = key & ((int64(1) << shift) - 1);
+    uint32 votes = __ballot_sync(ALL, mine);
+    if (mine) { columns[place + __popc(votes & ((1u << lane) - 1))] = int32(low); }
+    place += __popc(votes);
     add_runs(lengths, mine ? high : -1);
     // Neighbouring lanes with repeats have the same key: the first of them subtracts all.
     bool repeat = high != low && !mine;
@@ -490,25 +491,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_rows(const int64* keys,
       atomicAdd(degrees + vertices[high], 0u - run);
       atomicAdd(degrees + vertices[low], 0u - run);
     }
-  }
-  if (lane == 0) { sums[warp] = found; }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    uint64 own = 0;
-    for (uint32 w = 0; w < BLOCK / 32; w++) { own += sums[w]; }
-    if (tile) { show(states + tile, OWN<uint64> | own); }
-    uint64 before = tile ? before_tile(states, tile, 1) : 0;
-    show(states + tile, ALL_BEFORE<uint64> | (before + own));
-    start = before;
-    if ((tile + 1) * BLOCK * KEPT >= size) { *kept = before + own; }
-  }
-  __syncthreads();
-  int64 place = start;
-  for (uint32 w = 0; w < warp; w++) { place += sums[w]; }
-#pragma unroll
-  for (uint32 i = 0; i < KEPT; i++) {
-    if (votes[i] >> lane & 1) { columns[place + __popc(votes[i] & ((1u << lane) - 1))] = column[i]; }
-    place += __popc(votes[i]);
   }
 }
 

@@ -23,10 +23,13 @@
 //     of 256 threads -3 %); counts shown before keys are ranked (-4 % with those, +15 % with 512 threads);
 //     __match_any_sync in place of votes (+21 to +39 %); digits of 9 bits, with tiles of 512 * 16 (+9 % a pass); 1,024
 //     threads (+36 %); six digits of 9 bits in place of seven of 8, for 2^27 keys of 54 bits (predicted -7 %): tiles of
-//     512 * 14, 512 * 16, 384 * 20 +1 %, +2 %, +3 %. Few keys are bound by launches: 88,234 keys of 24 bits take 0.15
+//     512 * 14, 512 * 16, 384 * 20 +1 %, +2 %, +3 %. Keys of 30 ranges dealt by their 16 or 17 leading bits only, until
+//     some 500 are together, and the rest in shared memory, a chunk of 3,300 a block (predicted -27 ms for RA's 10^9):
+//     by value to 2,048 slots, in each of which a key counts those below it, 15.1 ms where slots are even, or by
+//     digits there, 350 G keys and digits a second in place of 150. RA 50.6 to 38.9, but +3 to deal keys to 30 ranges;
+//     464^3 15.9 to 11.7; Kronecker 24 10.8 to 11.5, 26 44.6 to 44.8 and +6; and 300 ms more where one block has all
+//     copies of a key, as RM's loops. 180 lines, not kept. Few keys are bound by launches: 88,234 keys of 24 bits take 0.15
 //     ms, CuPy's sort 0.11
-
-// Preludes: tiles.cuh
 
 #ifndef BLOCK
 #define BLOCK 384
@@ -46,6 +49,9 @@
 #ifndef LONG
 #define LONG 0  // 1: 2^30 keys or more
 #endif
+#ifndef WINDOW
+#define WINDOW 16  // preceding tiles that are looked at together
+#endif
 #ifndef RESIDENT
 #define RESIDENT 2  // blocks per multiprocessor for which registers must suffice
 #endif
@@ -55,12 +61,14 @@
 
 constexpr uint32 BINS = 1 << BITS, WARPS = BLOCK / 32, TILE = BLOCK * ITEMS;
 
-// Number of a digit's keys in a tile, or in it and all before.
+// Keys of a digit in a tile, or in it and all before: a flag in the upper two bits, then the number.
 #if LONG
 using State = uint64;
 #else
 using State = uint32;
 #endif
+constexpr uint32 STATE_BITS = sizeof(State) * 8 - 2;
+constexpr State VALUE = (State(1) << STATE_BITS) - 1, OWN = State(1) << STATE_BITS, ALL_BEFORE = State(2) << STATE_BITS;
 
 // Arrays whose keys follow one another; each begins a tile of its own.
 struct Arrays {
@@ -83,6 +91,32 @@ __device__ __forceinline__ Share share_of(const Arrays& arrays, int64 tile) {
 }
 
 __device__ __forceinline__ uint32 digit_of(int64 key, uint32 shift, uint32 mask) { return uint32(key >> shift) & mask; }
+
+__device__ __forceinline__ State seen(const State* state) { return *const_cast<const volatile State*>(state); }
+__device__ __forceinline__ void show(State* state, State value) { *const_cast<volatile State*>(state) = value; }
+
+// Adds up the counts of the tiles before this one, from the nearest on; `states` starts with tile 0's, `stride` apart.
+__device__ __forceinline__ State before_tile(const State* states, int64 tile, int64 stride) {
+  State sum = 0;
+  for (int64 at = tile - 1;; at -= WINDOW) {
+    State near[WINDOW];
+#pragma unroll
+    for (int32 k = 0; k < WINDOW; k++) { near[k] = at >= k ? seen(states + (at - k) * stride) : ALL_BEFORE; }
+#pragma unroll
+    for (int32 k = 0; k < WINDOW; k++) {
+      while (near[k] == 0) { near[k] = seen(states + (at - k) * stride); }
+      sum += near[k] & VALUE;
+      if (near[k] & ALL_BEFORE) { return sum; }
+    }
+  }
+}
+
+// Tiles are taken in ascending order, in whatever order blocks start: earlier tiles are finished or under way.
+__device__ __forceinline__ int64 next_tile(uint64* next, int64* shared) {
+  if (threadIdx.x == 0) { *shared = int64(atomicAdd(next, uint64(1))); }
+  __syncthreads();
+  return *shared;
+}
 
 // counts: BINS per digit, initially 0. Digit d has the bits from low + d * width on.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK)
@@ -176,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) sort_pass(Arrays a
     }
     starts[d] = sum;
     uint32 own = sum - (d == mask ? behind : 0);
-    if (tile) { show(states + tile * BINS + d, OWN<State> | own); }
+    if (tile) { show(states + tile * BINS + d, OWN | own); }
     places[d] = tile ? own : int64(counts[d]);
     cleared[tile * BINS + d] = 0;
   }
@@ -196,11 +230,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) sort_pass(Arrays a
     int64 place = places[d];
     if (tile) {
       State before = before_tile(states + d, tile, BINS);
-      show(states + tile * BINS + d, ALL_BEFORE<State> | (before + State(place)));
+      show(states + tile * BINS + d, ALL_BEFORE | (before + State(place)));
       place = before;
     } else {
       uint32 end = d + 1 < BINS ? starts[d + 1] : TILE, own = end - starts[d] - (d == mask ? behind : 0);
-      show(states + d, ALL_BEFORE<State> | (State(place) + own));
+      show(states + d, ALL_BEFORE | (State(place) + own));
     }
     places[d] = place - starts[d];
   }

@@ -53,7 +53,7 @@ _UNIFORM = (
 _TABLES = (
     "at scale 24 lists against tables in shared memory take 18 of 40 ms: issue slots, L2 and shared memory are some "
     "70 % busy, DRAM 50 %; near hubs 8: L2 72 %, issue slots 82 %; making the lists 7: random sectors, L2 60 %; "
-    "kernels take 27 of 31 ms of preparation, 10 to sort at 2.3 TB/s, 6 to count ends, 4 to gather ranks"
+    "kernels take 26 of 29 ms of preparation, 10 to sort at 2.3 TB/s, 6 to count ends, 4 to gather ranks"
 )
 _ROWS = "load latency: 13 of 18 cycles between two instructions of a warp wait for a load; L2 67 % busy, DRAM 39 %"
 

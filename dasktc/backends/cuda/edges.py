@@ -274,14 +274,11 @@ class DeviceEdges:
         self, keys: Array, shift: int, lengths: Array, vertices: Array, degrees: Array
     ) -> Callable[[], Array]:
         """Columns (int32) of ascending keys over ranks, without repeats and loops; see `protocol.Buckets`."""
-        shape, columns = macros("edges"), self.device.array.empty(len(keys), dtype="int32")
-        tiles = -(-len(keys) // (shape["BLOCK"] * shape["KEPT"]))
-        scratch = self.device.array.zeros(2 + tiles, dtype="uint64")  # the next tile, the number of columns, and states
-        if tiles:
-            values = keys, np.int64(len(keys)), np.uint32(shift), scratch, scratch[1:], scratch[2:], columns
-            vectors = lengths, vertices, degrees
-            self.device.launch("edges", "keys_rows", (("WIDE", 0),), tiles, shape["BLOCK"], (*values, *vectors))
-        count = self.device.later(scratch[1:2])
+        values = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts = self._starts("keys_distinct", len(keys), *values)
+        columns = self.device.array.empty(len(keys), dtype="int32")
+        self._run("keys_rows", len(keys), *values, starts, columns, lengths, vertices, degrees)
+        count = self.device.later(starts[-1:])
 
         def kept() -> Array:
             (size,) = count()

@@ -231,14 +231,19 @@ class WindowedSubmitter(TaskSource):
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
         """Update the workers; the first time, deal the calls out to them."""
-        if self._window is None:
-            self._window = Window(self._needs, threads, self._replicas(self._keep_copies(self._blocks)))
-        else:
-            self._keep_copies([])
-            self._window.set_workers(threads)
         for copies in self._copies.values():  # else Dask would make those of a dead worker again, elsewhere
             for worker in copies.keys() - threads.keys():
                 del copies[worker]
+        keys = self._blocks if self._window is None else []
+        holders = {} if self._is_everywhere(threads) else self._keep_copies(keys)
+        if self._window is None:
+            self._window = Window(self._needs, threads, self._replicas(holders))
+        else:
+            self._window.set_workers(threads)
+
+    def _is_everywhere(self, threads: Mapping[str, int]) -> bool:
+        """Whether every worker has built every block for itself: `copies` has those of all workers but one."""
+        return all(key in self._copies and len(threads.keys() - self._copies[key].keys()) < 2 for key in self._blocks)
 
     def _keep_copies(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
         """Have the scheduler keep copies of blocks for some time; return bytes and holders of the blocks in `keys`."""

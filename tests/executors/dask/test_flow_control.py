@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from types import SimpleNamespace
+from unittest import mock
 
 import dask
 import numpy as np
@@ -25,6 +26,7 @@ from dasktc.bench.simulate import Fetches, simulate
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
+from dasktc.executors.dask import flow_control
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window, WindowedSubmitter
@@ -404,6 +406,17 @@ def test_copies_stay_although_no_task_waits_for_them(pair):
     assert all(set(found.values()) == {1} for found in came)
     until(lambda: client.amm.run_once() or policies(cluster) == before)
     until(lambda: client.amm.run_once() or not cluster.scheduler.replicated_tasks)
+
+
+def test_nothing_is_asked_of_a_block_that_every_worker_has_built(pair):
+    cluster, client = pair
+    graph, before = build(DaskExecutor(client), GRAPH, Options(partition="whole", splits=4)), policies(cluster)
+    (block,) = graph._context.blocks.values()
+    with mock.patch.object(flow_control, "keep_copies", side_effect=AssertionError):
+        assert int(graph.triangle_count()) == TRIANGLES
+    assert policies(cluster) == before
+    logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
+    assert not any(block.key in got["keys"] for log in logs for got in log), "each task takes its worker's own"
 
 
 @pytest.mark.slow

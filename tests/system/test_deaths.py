@@ -89,17 +89,17 @@ def prepared(mortal, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_a_source_that_is_read_again_may_give_its_rows_in_another_order(mortal, seed):
+@pytest.mark.parametrize(("seed", "parts"), [(0, 6), (1, 6), (2, 6), (3, 2), (4, 2)])
+def test_a_source_that_is_read_again_may_give_its_rows_in_another_order(mortal, seed, parts):
     """As tables of a database do: borders of ranges are the same for all workers, before and after a death."""
     import dask.dataframe as dd
 
     def part(number):
-        edges = np.random.default_rng(number).integers(0, 400, (3_000, 2)) ** 2 // 400
+        edges = np.random.default_rng(number).integers(0, 400, (18_000 // parts, 2)) ** 2 // 400
         return pd.DataFrame(edges, columns=["src", "dst"]).sample(frac=1, random_state=os.getpid() % 1000)
 
-    triangles = int(dasktc.triangle_count(pd.concat([part(number) for number in range(6)]), backend="cpu"))
-    frame = dd.from_map(part, range(6), meta=part(0).iloc[:0])
+    triangles = int(dasktc.triangle_count(pd.concat([part(number) for number in range(parts)]), backend="cpu"))
+    frame = dd.from_map(part, range(parts), meta=part(0).iloc[:0])
     with tuned(one_partition=1, task_bytes={"tcp": 0}), killing(mortal, seed, kills=2) as killed:
         result = dasktc.triangle_count(frame, mortal.client, run=RunOptions(distribute="always"))
     assert killed

@@ -8,10 +8,13 @@ its own keys. Each worker ranks the vertices for itself if that takes less time 
 
 A graph that may become one block in `degree` order is sent once where pieces travel: vertices are ranked by the rows
 that name them, and keys over these ranks go to ranges of whole rows, where repeats are dropped. The sorted keys of a
-range are a slab of the block. Otherwise keys are sent by dense id first, and after orientation once more, by row.
+range become a slab of the block while the client plans. Otherwise keys are sent by dense id first, and after
+orientation once more, by row.
 
-A task costs the scheduler a millisecond, and a wait costs the client ten. So results carry the numbers that a plan
-needs of them (`Executor.measured`). Every worker stacks the single block for itself.
+A task costs the scheduler a millisecond, a task that waits for another one six, since the scheduler sends to a worker
+every five, and a wait costs the client ten. So results carry the numbers that a plan needs of them
+(`Executor.measured`), and a worker ranks vertices and cuts its frame in one call. Every worker stacks the single block
+for itself.
 """
 
 from __future__ import annotations
@@ -43,8 +46,9 @@ from dasktc.pipeline.planes.base import (
 )
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange_tasks, splitters
 from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
+from dasktc.pipeline.planes.process import ColumnHandles
 from dasktc.pipeline.planes.vertex_budget import LEAST_MEMORY, MERGE_FACTOR, VertexBudget
-from dasktc.pipeline.stages.blocks import checked_block, slab_of_keys
+from dasktc.pipeline.stages.blocks import checked_block
 from dasktc.pipeline.stages.canonical import (
     DENSE,
     count_ends,
@@ -52,8 +56,11 @@ from dasktc.pipeline.stages.canonical import (
     distinct_of_range,
     keys_in_range,
     keys_of_samples,
+    keys_of_slab,
     lazy_keys_of,
     oriented_in_ranges,
+    ranked_in_ranges,
+    slab_of_range,
 )
 from dasktc.pipeline.stages.orient import (
     CUTS,
@@ -73,7 +80,7 @@ from dasktc.pipeline.stages.orient import (
 from dasktc.pipeline.stages.read import NoPart, join_parts, part_size
 from dasktc.pipeline.stages.shuffle import Pick, all_ranges, keys_of_input, quantiles, reduce_range, sample_step
 from dasktc.planning.grid import Layout
-from dasktc.planning.placement import Where
+from dasktc.planning.placement import NOWHERE, Where
 
 __all__ = [
     "KEY_BYTES",
@@ -113,6 +120,8 @@ class RankedKeys(Canonical):
 
     ranks: Handles
     """One handle, of Ranks."""
+    slabs: Handles
+    """Handles of pairs of arrays. The offsets and columns of each partition's rows."""
 
 
 class WorkersPlane(Plane):
@@ -246,26 +255,45 @@ class WorkersPlane(Plane):
         """
         executor, backend, shift = self.executor, self.backend, numbering.shift
         rows, ids, edges, holders = frames.edge_rows, numbering.span, frames.frames, self._holders(frames)
-        count = self.partitions(rows)
-        homes, ends = self.homes(count), [pair for pair, _ in frames.samples]
-        samples = executor.submit("canonical", keys_of_samples, numbering.vertices, ends, shift, backend)
+        count, size, cut_rows = self.partitions(rows), numbering.size, self.tuning.cut_rows[backend.name]
+        homes, ends, weights = self.homes(count), *map(list, zip(*frames.samples, strict=True))
+        samples: Any
         if ids is None:
+            samples = executor.submit("canonical", keys_of_samples, numbering.vertices, ends, shift, backend)
             dense = executor.map("canonical", dense_ends, edges.take(), numbering.vertices, backend)
             edges, ids = Handles(dense), DENSE
+        else:
+            samples = [keys_in_range(pair, ids, shift) for pair in ends]
         ends_of = partial(count_ends, vertices=ids, backend=backend)
-        counts = self._row_counts(list(edges), holders, ends_of, numbering.size)
-        call = ranks_and_starts, list(counts), samples, [weight for _, weight in frames.samples], count, shift, backend
-        ranks = self._ranks("canonical", call, len(counts), rows, numbering.size, holders)
-        further = shift, backend, self.tuning.cut_rows[backend.name]
-        items = [
-            executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], *further, prefer=holder)
-            for frame, holder in zip(edges.drain(), holders, strict=True)
-        ]
+        counts = self._row_counts(list(edges), holders, ends_of, size)
+        call = list(counts), samples, weights, count, shift, backend
+        if len({*holders}) == len(holders) and not _is_short(len(counts), size, rows):
+            # A task less on the way of the edges: each worker ranks, and cuts its only frame, in one call.
+            items = [
+                executor.submit("canonical", ranked_in_ranges, frame, ids, cut_rows, *call, prefer=holder)
+                for frame, holder in zip(edges.drain(), holders, strict=True)
+            ]
+            ranks = {
+                holder: executor.submit("canonical", itemgetter(-1), item, prefer=holder, urgent=True)
+                for item, holder in zip(items, holders, strict=True)
+            }
+        else:
+            ranks = self._ranks("canonical", (ranks_and_starts, *call), len(counts), rows, size, holders)
+            further = shift, backend, cut_rows
+            items = [
+                executor.submit("canonical", oriented_in_ranges, frame, ids, ranks[holder], *further, prefer=holder)
+                for frame, holder in zip(edges.drain(), holders, strict=True)
+            ]
         ranks_at_homes = [ranks.get(home, ranks[holders[0]]) for home in homes]
         calls = [(rank, number, shift, backend) for number, rank in enumerate(ranks_at_homes)]
         picks, departures = list(map(itemgetter, range(count))), _leaving(holders, homes)
         partitions = self._reduce("canonical", items, picks, departures, holders, homes, distinct_of_range, calls)
-        return RankedKeys(Handles(partitions), rows, ranks=Handles(ranks_at_homes[:1]))
+        # Workers make slabs while the client waits for the facts, by which it plans.
+        slabs = [
+            executor.submit("blocks", slab_of_range, keys, *call, prefer=home)
+            for keys, call, home in zip(partitions, calls, homes, strict=True)
+        ]
+        return RankedKeys(Handles(partitions), rows, ranks=Handles(ranks_at_homes[:1]), slabs=Handles(slabs))
 
     def orient(self, edges: Canonical, numbering: Numbering) -> tuple[Oriented, Any]:
         """Orient each partition on its worker, unless edges are oriented already."""
@@ -276,11 +304,14 @@ class WorkersPlane(Plane):
             degrees, partitions, ranks = self._oriented(edges, numbering)
         fold = (add_up_both_degrees if degrees is None else add_up_sources)(size, shift, backend)
         calls = iter([(degrees, ranks, self._partial_sums("orient", fold, list(partitions)), CUTS, backend)])
+        if isinstance(edges, RankedKeys):  # slabs are kept in their place
+            partitions.clear()
         del degrees, ranks  # what nobody holds when calls are sent is never the client's to release
         # The client waits for it, so it runs first.
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, calls, urgent=True)
         if isinstance(edges, RankedKeys):
-            return self.oriented(partitions, vectors, facts, numbering, RankedGraph, starts=starts)
+            slabs = ColumnHandles(edges.slabs.take(), partial(self._keys_of_slabs, starts, shift))
+            return self.oriented(slabs, vectors, facts, numbering, RankedGraph, starts=starts)
         return self.oriented(partitions, vectors, facts, numbering)
 
     def _oriented(self, edges: Canonical, numbering: Numbering) -> tuple[list[Any] | None, list[Any], Any]:
@@ -316,17 +347,25 @@ class WorkersPlane(Plane):
         Each worker computes them for itself where sending them takes longer than the tasks, and the partial sums no
         more memory than its edges. Nobody then waits for them to be computed elsewhere and sent.
         """
-        is_shared = sums < 2 or RANK_BYTES * size <= self.task_bytes or sums**2 * size > rows
-        if is_shared:
+        if RANK_BYTES * size <= self.task_bytes or _is_short(sums, size, rows):
             return dict.fromkeys(workers, self.executor.submit(stage, *call))
         return {worker: self.executor.submit(stage, *call, prefer=worker) for worker in dict.fromkeys(workers)}
 
-    def slabs(self, partitions: Handles, spans: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Build each slab where its partition is."""
-        homes = self.homes(len(partitions))
+    def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
+        """Stack the single block of slabs that are made already; build other blocks as every plane does."""
+        partitions = graph.partitions
+        if layout.shape != (1, 1) or not isinstance(partitions, ColumnHandles):
+            return super().blocks(graph, layout, edges, where)
+        if (slabs := partitions.take_columns()) is None:
+            return super().blocks(graph, layout, edges, where)
+        return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
+
+    def _keys_of_slabs(self, starts: list[int], shift: int, slabs: list[Any]) -> list[Any]:
+        """Handles of the keys of slabs, each where its slab is; takes the slabs over."""
+        homes, rows = self.homes(len(slabs)), [start >> shift for start in (0, *starts)]
         return [
-            self.executor.submit("blocks", slab_of_keys, keys, *span, prefer=home)
-            for keys, span, home in zip(partitions.drain(), spans, homes, strict=True)
+            self.executor.submit("blocks", keys_of_slab, slab, row, shift, self.backend, prefer=home)
+            for slab, row, home in zip(Handles(slabs).drain(), rows, homes, strict=True)
         ]
 
     def keys_by_block(self, graph: Oriented, layout: Layout) -> Inputs:
@@ -417,6 +456,11 @@ class WorkersPlane(Plane):
         return 1 in (sources, count) or saving <= sum(map(len, departures)) * self.task_bytes
 
 
+def _is_short(sums: int, size: int, rows: int) -> bool:
+    """Whether partial sums of degrees in every worker would take more memory than its edges; or there is only one."""
+    return sums < 2 or sums**2 * size > rows
+
+
 def _leaving(holders: Sequence[str | None], homes: Sequence[str | None]) -> list[list[int]]:
     """For each range, the inputs from which keys have to travel to its home."""
     return [[number for number, holder in enumerate(holders) if holder != home] for home in homes]
@@ -440,7 +484,7 @@ def _read(
 def _vectors_and_facts(
     degrees: list[Array] | None, ranks: Array | Ranks, sums: list[Array], cuts: int, backend: Any
 ) -> Measured:
-    rank, starts = ranks if isinstance(ranks, tuple) else (ranks, list[int]())
+    rank, starts = ranks[:2] if isinstance(ranks, tuple) else (ranks, list[int]())
     order, outward = inverse(rank, backend), sum_of(sums)
     if degrees is None:  # sums of degrees and out-degrees by rank
         degree, outward = degrees_by_id(outward, rank)

@@ -12,16 +12,17 @@ from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.protocol import Buckets
 from dasktc.backends.vertex_maps import RangeMap, VertexMap
 from dasktc.errors import CountError
+from dasktc.pipeline.stages.blocks import keys_of_rows
 from dasktc.pipeline.stages.edge_keys import cut, distinct, pack
 from dasktc.pipeline.stages.id_maps import TextMap, arrays_of
 from dasktc.pipeline.stages.ids import IdRange
-from dasktc.pipeline.stages.orient import Ranks
+from dasktc.pipeline.stages.orient import Ranks, ranks_and_starts
 from dasktc.pipeline.stages.read import slices_of_rows
 
 __all__ = [
     "DENSE", "count_ends", "dense_ends", "distinct_in_buckets", "distinct_of_range", "frame_of_places",
-    "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples", "lazy_keys_of",
-    "oriented_in_ranges", "oriented_in_rows", "oriented_keys",
+    "keys_in_chunks", "keys_in_range", "keys_of", "keys_of_places", "keys_of_samples", "keys_of_slab", "lazy_keys_of",
+    "oriented_in_ranges", "oriented_in_rows", "oriented_keys", "ranked_in_ranges", "slab_of_range",
 ]  # fmt: skip
 
 Array = Any
@@ -117,6 +118,22 @@ def oriented_in_rows(
     return backend.edges.split_rows(edges, ids, rank, rows, shift)
 
 
+def ranked_in_ranges(
+    frames: Frame | list[Frame],
+    ids: IdRange,
+    cut_rows: int,
+    counts: list[Array],
+    samples: list[Array],
+    weights: list[int],
+    ranges: int,
+    shift: int,
+    backend: Backend,
+) -> list[Any]:
+    """What `oriented_in_ranges` returns, with the ranks of `ranks_and_starts`, which come last."""
+    ranks = ranks_and_starts(counts, samples, weights, ranges, shift, backend)
+    return [*oriented_in_ranges(frames, ids, ranks, shift, backend, cut_rows), ranks]
+
+
 def oriented_keys(frame: Frame, ids: IdRange, rank: Array, shift: int, backend: Backend, step: int = 1) -> Array:
     """Keys over ranks of every `step`-th edge of a frame."""
     src, dst = (end[::step] for end in arrays_of(frame))
@@ -131,11 +148,36 @@ def distinct_of_range(slices: list[Array], ranks: Ranks, number: int, shift: int
     bound = 1 << 2 * shift
     start, end = [0, *ranks[1], bound][number : number + 2]
     if any(len(keys) and (int(keys.min()) < start or int(keys.max()) >= end) for keys in slices):
-        raise CountError(
-            f"edges of other rows than {start >> shift:,} to {end >> shift:,} were sent to these: the source has given "
-            "other edges when a worker that ended had it read again; count a source that does not change"
-        )
+        raise _other_edges(start >> shift, end >> shift)
     return distinct(slices, bound, backend, (start, end))
+
+
+def slab_of_range(keys: Array, ranks: Ranks, number: int, shift: int, backend: Backend) -> tuple[Array, Array]:
+    """Offsets and columns of the rows of such a range, without those of vertices that no row names.
+
+    CountError: an edge is of such a vertex, since the source gave other edges when it was read again.
+    """
+    _, starts, vertices = ranks
+    bound = vertices << shift
+    start, end = (min(key, bound) for key in [0, *starts, bound][number : number + 2])
+    if len(keys) and int(keys[-1]) >= bound:
+        raise _other_edges(start >> shift, end >> shift)
+    return backend.edges.rows(keys, start, (end - start) >> shift, 1 << shift)
+
+
+def keys_of_slab(slab: tuple[Array, Array], first: int, shift: int, backend: Backend) -> Array:
+    """The keys of a slab whose first row is `first`."""
+    offsets, columns = slab
+    keys = keys_of_rows(columns, 0, offsets[1:] - offsets[:-1], shift, backend)
+    keys += first << shift
+    return keys
+
+
+def _other_edges(first: int, end: int) -> CountError:
+    return CountError(
+        f"edges of other rows than {first:,} to {end:,} were sent to these: the source has given other edges when a "
+        "worker that ended had it read again; count a source that does not change"
+    )
 
 
 def keys_of_samples(

@@ -62,10 +62,10 @@ class DegreeFacts(NamedTuple):
     """Multiprocessors of the device."""
 
 
-Ranks = tuple[Array, list[int]]
-"""Ranks of the vertices, int32, shape (V,), by dense id; and the first oriented key of each range of rows but the
-first. Dask sends the entries of a tuple each in its own way, an array of a GPU from GPU to GPU; an object of a class of
-ours would be pickled, by way of the host."""
+Ranks = tuple[Array, list[int], int]
+"""Ranks of the vertices, int32, shape (V,), by dense id; the first oriented key of each range of rows but the first;
+and the number of vertices that rows name, whose ranks come first. Dask sends the entries of a tuple each in its own
+way, an array of a GPU from GPU to GPU; an object of a class of ours would be pickled, by way of the host."""
 
 
 def sum_of(vectors: list[Array]) -> Array:
@@ -87,8 +87,9 @@ def ranks_and_starts(
     counts: list[Array], samples: list[Array], weights: list[int], ranges: int, shift: int, backend: Backend
 ) -> Ranks:
     """Ranks by rows, and the starts of ranges by samples of canonical keys; all callers get the same."""
-    rank = ranks_by_rows(counts, backend)
-    return rank, row_starts(samples, weights, rank, ranges, shift, backend)
+    rows = sum_of(counts)
+    rank = inverse(order_by_rows(rows, backend), backend)
+    return rank, row_starts(samples, weights, rank, ranges, shift, backend), int((rows != 0).sum())
 
 
 def dense_ids(vectors: list[Array], vertices: int, backend: Backend) -> Array:

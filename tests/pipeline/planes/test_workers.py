@@ -102,16 +102,23 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
 
 
-@pytest.mark.parametrize(("vertices", "rankings"), [(60, 4), (3_000, 1)])
-def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(workers, vertices, rankings):
+@pytest.mark.parametrize(
+    ("vertices", "rankings", "one_frame_each"),
+    [(60, 4, False), (3_000, 1, False), (60, 4, True)],
+    ids=["several frames", "many vertices", "a frame each"],
+)
+def test_workers_rank_for_themselves_where_degrees_take_less_memory_than_edges(
+    workers, vertices, rankings, one_frame_each
+):
     cluster, client = workers
-    tasks, number, finished, frames = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler), 5
-    edges = skewed_edges(vertices, 4_000, 5)
+    tasks, number, finished = DaskExecutor(client), len(cluster.workers), Finished(cluster.scheduler)
+    frames, edges = number if one_frame_each else 5, skewed_edges(vertices, 4_000, 5)
     with tuned(task_bytes={"tcp": 0}), build(tasks, source_of(edges, parts=frames), Options()) as graph:
         assert int(graph.triangle_count()) == oracle.triangles(edges)
-    counts, samples, cuts, pieces = number, 1, frames, frames * (number - 1)
-    assert finished.tasks["canonical"] == counts + samples + min(rankings, number) + cuts + pieces + number
+    counts, cuts, pieces, ranks = number, frames, frames * (number - 1), min(rankings, number)
+    assert finished.tasks["canonical"] == counts + ranks + cuts + pieces + number
     assert finished.tasks["orient"] == number, "degrees and out-degrees"
+    assert finished.urgent["canonical"] == pieces + one_frame_each * ranks, "for which other calls wait"
 
 
 @pytest.mark.parametrize("memory", some([1 << 30, 40_000], lambda memory: memory < 1 << 20), ids="{} bytes".format)

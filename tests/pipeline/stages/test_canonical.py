@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.errors import CountError
+from dasktc.pipeline.stages.blocks import stacked
 from dasktc.pipeline.stages.canonical import (
     DENSE,
     count_ends,
@@ -22,16 +23,19 @@ from dasktc.pipeline.stages.canonical import (
     keys_of,
     keys_of_places,
     keys_of_samples,
+    keys_of_slab,
     lazy_keys_of,
     oriented_in_ranges,
+    ranked_in_ranges,
+    slab_of_range,
 )
-from dasktc.pipeline.stages.edge_keys import shift_of
+from dasktc.pipeline.stages.edge_keys import shift_of, unpack
 from dasktc.pipeline.stages.id_maps import arrays_of
 from dasktc.pipeline.stages.ids import IdRange, map_of_integers, map_of_marks, map_of_texts
 from dasktc.pipeline.stages.orient import ranks_and_starts, zero_degrees
 from dasktc.pipeline.stages.shards import even
 from tests.support.oracle import multigraphs
-from tests.support.slow_pipeline import CPU, frame_of
+from tests.support.slow_pipeline import CPU, canonical_keys, frame_of
 
 LOW, WIDTH = -5, 60
 NAMES = {
@@ -105,10 +109,17 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
     named = Counter(end for pair in pairs for end in pair)
     assert sum(counts).tolist() == [named[vertex] for vertex in range(len(ids))]
     sample = np.array([min(pair) << shift | max(pair) for pair in pairs[::step]], "int64")
-    ranks = ranks_and_starts(counts, [sample], [len(pairs)], ranges, shift, CPU)
+    ranks = ranks_and_starts(list(counts), [sample], [len(pairs)], ranges, shift, CPU)
     by_rows = sorted(range(len(ids)), key=lambda vertex: (-min(named[vertex], len(ids) - 1), vertex))
     assert [by_rows.index(vertex) for vertex in range(len(ids))] == ranks[0].tolist()
     cuts = [oriented_in_ranges(frame, DENSE, ranks, shift, CPU, cut_rows=1) for frame in frames]
+    *slices, (rank, *rest) = ranked_in_ranges(
+        frames[0], DENSE, 1, list(counts), [sample], [len(pairs)], ranges, shift, CPU
+    )
+    assert (rank.tolist(), rest) == (ranks[0].tolist(), [*ranks[1:]])
+    assert [[part.tolist() for part in parts] for parts in slices] == [
+        [part.tolist() for part in parts] for parts in cuts[0]
+    ]
     borders = list(pairwise([0, *ranks[1], 1 << 2 * shift]))
     found = []
     for number, (first, end) in enumerate(borders):
@@ -121,3 +132,30 @@ def test_ranges_of_rows_have_each_edge_once_over_ranks_by_rows(kind, edges, rang
         for key in (first - 1, end):
             with pytest.raises(CountError, match=r"edges of other rows than .* the source has given other edges"):
                 distinct_of_range([np.array([first, key])], ranks, number, shift, CPU)
+
+
+@given(edges=multigraphs(), cuts=st.lists(st.integers(0, 60), max_size=4), unnamed=st.integers(0, 3))
+def test_slabs_of_ranges_have_the_rows_of_all_vertices_with_an_edge(edges, cuts, unnamed):
+    """Vertices of loops alone rank last, and have no row, even where a range begins with them."""
+    keys, shift = canonical_keys(edges)
+    low, high = unpack(keys, shift)
+    degrees, shift = np.bincount(np.append(low, high)).astype("int32"), shift + 2
+    counts = np.append(degrees, np.zeros(unnamed, "int32"))
+    ranks = ranks_and_starts([counts], [low << shift | high], [1], 1, shift, CPU)
+    rows = ranks[0].take(np.stack([low, high])).astype("int64")
+    directed = np.sort(rows.max(axis=0) << shift | rows.min(axis=0))
+    ranks = ranks[0], sorted(row << shift for row in cuts), ranks[2]
+    spans = pairwise([0, *ranks[1], 1 << 2 * shift])
+    parts = [directed[(directed >= first) & (directed < end)] for first, end in spans]
+    slabs = [slab_of_range(part, ranks, number, shift, CPU) for number, part in enumerate(parts)]
+    for part, slab, key in zip(parts, slabs, [0, *ranks[1]], strict=True):
+        assert keys_of_slab(slab, key >> shift, shift, CPU).tolist() == part.tolist()
+    offsets, columns = stacked(slabs, CPU)
+    sources, targets = unpack(directed, shift)
+    assert columns.tolist() == targets.tolist()
+    assert np.diff(offsets).tolist() == [(sources == row).sum() for row in range(len(degrees))]
+
+
+def test_a_slab_refuses_an_edge_of_a_vertex_that_no_row_named():
+    with pytest.raises(CountError, match=r"edges of other rows than 4 to 6 .* the source has given other edges"):
+        slab_of_range(np.array([5 << 3, 6 << 3]), (None, [4 << 3], 6), 1, 3, CPU)

@@ -54,7 +54,7 @@ def test_every_way_to_direct_keys_gives_the_same(edges, ranges, count):
     """In place, and in slices of ranges of rows; the borders come from samples, here of all keys."""
     keys, shift = canonical_keys(edges)
     degree = orient.add_degrees(orient.zero_degrees(len(orientation(edges).ids), CPU), keys, shift, CPU)
-    rank, starts = orient.ranks_and_starts([degree], [keys], [1], ranges, shift, CPU)
+    rank, starts, _ = orient.ranks_and_starts([degree], [keys], [1], ranges, shift, CPU)
     directed = orient.oriented(keys, rank, shift, CPU)
     assert starts == orient.row_starts([keys], [1], rank, ranges, shift, CPU)
     assert orient.oriented_in_place(keys.copy(), rank, shift, CPU).tolist() == directed.tolist()

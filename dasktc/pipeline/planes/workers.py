@@ -303,9 +303,12 @@ class WorkersPlane(Plane):
         else:
             degrees, partitions, ranks = self._oriented(edges, numbering)
         fold = (add_up_both_degrees if degrees is None else add_up_sources)(size, shift, backend)
-        calls = iter([(degrees, ranks, self._partial_sums("orient", fold, list(partitions)), CUTS, backend)])
-        if isinstance(edges, RankedKeys):  # slabs are kept in their place
+        sums, cuts = self._partial_sums("orient", fold, list(partitions)), CUTS
+        if isinstance(edges, RankedKeys):  # slabs are kept in their place, whose rows are cut already
+            cuts = 0
             partitions.clear()
+        calls = iter([(degrees, ranks, sums, cuts, backend)])
+        del sums
         del degrees, ranks  # what nobody holds when calls are sent is never the client's to release
         # The client waits for it, so it runs first.
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, calls, urgent=True)

@@ -24,7 +24,6 @@ from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, 
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor, for_backend
 from dasktc.executors.connect import threads_here
-from dasktc.executors.offers import Offer
 from dasktc.executors.place import Place
 from dasktc.executors.process.signals import held
 from dasktc.executors.progress.tracker import Progress, Tracker, tracker_of
@@ -211,7 +210,7 @@ def _count(
         if uses_bits:
             raise too_large(call.source)
         start_usage = outputs.usage(executor)
-        graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, offers=call.offers)
+        graph = _prepared_graph(executor, source, call.options, call.tracker, cluster)
         outputs.check_memory(graph)
         result = count(graph, counting)
         # a second attempt may replace the files of the first; files of others were refused before that
@@ -424,7 +423,7 @@ def _estimate_sample(
 ) -> TriangleEstimate:
     """Prepare the sample of a source's edges, and estimate the triangles of the source."""
     with call.within_memory() as executor:
-        graph = _prepared_graph(executor, call.source, call.options, call.tracker, cluster, offers=call.offers)
+        graph = _prepared_graph(executor, call.source, call.options, call.tracker, cluster)
         start = time.perf_counter()
         with call.tracker.watching(graph.executor):
             call.tracker("sample", 0, 1)
@@ -440,11 +439,10 @@ def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
     """Prepare a graph, with the weights and directions that the call keeps."""
     executor, source, attributes = call.limited(), call.source, call.attributes
     value_bytes = VALUE_BYTES * (len(call.columns) + bool(attributes))
-    further = call.options, call.tracker, cluster
     if not attributes or isinstance(source, SavedGraph):
-        return _prepared_graph(executor, source, *further, bool(attributes), value_bytes, call.offers)
+        return _prepared_graph(executor, source, call.options, call.tracker, cluster, bool(attributes), value_bytes)
     source = in_memory(executor, source)
-    graph = _prepared_graph(executor, source, *further, value_bytes=value_bytes, offers=call.offers)
+    graph = _prepared_graph(executor, source, call.options, call.tracker, cluster, value_bytes=value_bytes)
     call.tracker("attributes", 0, 1)
     edge_values = edge_attributes(graph.executor, graph.prepared, graph.blocks, source, attributes)
     return replace(graph, prepared=replace(graph.prepared, attributes=edge_values))
@@ -452,9 +450,8 @@ def _prepare(call: Call, cluster: ClusterRun | None) -> CountingContext:
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
     """Choose the backend and run all stages before counting."""
-    options, offers = choose_backend(executor, options)
-    executor = for_backend(executor, options.chosen_backend)
-    return Graph(_prepared_graph(executor, source, options, tracker_of(progress), offers=offers))
+    options, _ = choose_backend(executor, options)
+    return Graph(_prepared_graph(for_backend(executor, options.chosen_backend), source, options, tracker_of(progress)))
 
 
 def _prepared_graph(
@@ -465,12 +462,11 @@ def _prepared_graph(
     cluster: ClusterRun | None = None,
     attributes: bool = False,
     value_bytes: int = 0,
-    offers: Sequence[Offer] = (),
 ) -> CountingContext:
     """Run all stages before counting, on a cluster as tasks or, if that was chosen and is possible, as one call.
 
     For a saved graph, read its blocks and, with `attributes`, its weights and directions. Tasks are planned with the
-    `value_bytes` that are kept for each edge, and with what workers offer.
+    `value_bytes` that are kept for each edge.
     """
     if isinstance(source, SavedGraph):
         executor = choose(executor, options).for_edges(source.manifest.edges).executor
@@ -481,7 +477,7 @@ def _prepared_graph(
         prepared, blocks = prepare_in_one_call(cluster.executor, source, options, limits, progress)
         distribution = f"prepared {cluster.how}; counted as tasks"
     else:
-        prepared = prepare_edges(executor, source, options, progress, value_bytes=value_bytes, offers=offers)
+        prepared = prepare_edges(executor, source, options, progress, value_bytes=value_bytes)
         plane = choose(executor, options).for_edges(prepared.rows - prepared.loops)  # that for which the plan was made
         executor = plane.executor
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)

@@ -57,9 +57,7 @@ def memory_of(executor: Executor, budget: int | None = None, offers: Iterable[Of
     if not isinstance(executor, DaskExecutor):
         return budget or executor.backend.memory()
     if executor.backend.on_device and not budget:
-        threads, offers = Counter(executor.worker_threads), list(offers)
-        if {offer.address for offer in offers} != threads.keys():
-            offers = offers_of(executor, executor.backend.name)
+        offers, threads = list(offers) or offers_of(executor, executor.backend.name), Counter(executor.worker_threads)
         shares = [offer.free // threads[offer.address] for offer in offers if offer.free and offer.address in threads]
         if len(shares) == len(threads):
             return min(shares)

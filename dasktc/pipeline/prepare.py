@@ -38,11 +38,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-ROOM = 64
-"""Bytes of a worker's device for each row from which on a plan takes what was free before reading. What is free later,
-beside the edges, decides where less is: asking takes 3 ms."""
-
-
 def silent(stage: str, done: int, total: int) -> None:
     """Ignore a progress report."""
 
@@ -135,7 +130,6 @@ def prepare_edges(
     limits: Limits | None = None,
     planned_for: str | None = None,
     value_bytes: int = 0,
-    offers: Sequence[Offer] = (),
 ) -> Prepared:
     """Run the stages up to the plan: read, canonical, orient, reorder, plan.
 
@@ -152,8 +146,6 @@ def prepare_edges(
         The backend of those workers; default: the options' backend.
     value_bytes : int
         Bytes of values that will be kept for each edge beside the blocks.
-    offers : sequence of Offer
-        What the workers have just answered, if they were asked.
     """
     tracker = tracker_of(progress)
     tell_scheduler(tracker, executor)
@@ -183,29 +175,29 @@ def prepare_edges(
         tracker("reorder", 0, 1)
         is_automatic = options.kernel == "auto"
         call_memory = None if planned_for else plane.stage_memory
-        has_room = all(offer.free >= ROOM * frames.rows for offer in offers)
-        bounds = limits or replace(limits_of(executor, options, offers if has_room else ()), value_bytes=value_bytes)
 
         def cut(options: Options) -> bool:
+            numbers = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
             has_file = options.assign_file is not None and options.parts != 1
-            return has_file or is_cut(options, size, graph.edges, bounds, call_memory, planned_for, frames.edge_rows)
+            return has_file or is_cut(options, size, graph.edges, numbers, call_memory, planned_for, frames.edge_rows)
 
         options, reason = choose(options, look(executor, graph), cut)
         order = ORDERS[options.chosen_reorder]
         graph = plane.reorder(graph, order, shift)
         # 5. Choose scheme, n and m, and project bytes.
         tracker("plan", 0, 1)
+        limits = limits or replace(limits_of(executor, options), value_bytes=value_bytes)
         shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
         if options.assign_file is not None:  # `Options` refuses it for schemes that assign no vertices
             external_ids = names.whole if isinstance(names, Sharded) and plane.shards == 1 else names
-            assignment, parts = own_parts(plane, options.assign_file, source.ids, external_ids, graph, bounds.parts)
-            bounds, shape = replace(bounds, parts=parts), shape._replace(own=assignment)
+            assignment, parts = own_parts(plane, options.assign_file, source.ids, external_ids, graph, limits.parts)
+            limits, shape = replace(limits, parts=parts), shape._replace(own=assignment)
         plan, partition, options = plan_count(
             options,
             size,
             graph.edges,
             lambda scheme, parts: lay_out(plane, graph, scheme, parts, options, shape),
-            bounds,
+            limits,
             reason,
             automatic=is_automatic,
             memory_per_call=call_memory,

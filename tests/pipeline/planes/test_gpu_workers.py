@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest import mock
-
 import pytest
 from distributed import Client, LocalCluster
 
@@ -13,7 +11,6 @@ from dasktc.executors.base import for_backend
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
-from dasktc.pipeline import prepare
 from dasktc.pipeline.planes.choice import choose
 from tests.pipeline.planes.test_workers import Finished
 from tests.support import oracle
@@ -92,16 +89,3 @@ def test_other_plans_and_orders(workers, options):
     ):
         assert int(graph.triangle_count(verify=1.0)) == oracle.triangles(EDGES)
         assert graph.triangles(frame="pandas").to_dict() == plain.triangles(frame="pandas").to_dict()
-
-
-@pytest.mark.parametrize(("room", "times"), [(0, 1), (1 << 60, 2)], ids=["plenty", "little"])
-def test_workers_are_asked_anew_what_is_free_where_that_is_little(workers, monkeypatch, room, times):
-    """Once to choose the backend, and once more beside the edges, to plan."""
-    _, client = workers
-    monkeypatch.setattr(prepare, "ROOM", room)
-    with mock.patch.object(
-        DaskExecutor, "run_on_workers", autospec=True, side_effect=DaskExecutor.run_on_workers
-    ) as asked:
-        graph = build(DaskExecutor(client), source_of(EDGES), Options(backend="cuda"))
-    assert asked.call_count == times
-    assert int(graph.triangle_count()) == oracle.triangles(EDGES)

@@ -67,7 +67,9 @@ RACES: list[Mutant] = []
 # a tile and those of the next one stand the two barriers that the third and the second mutant drop.
 _race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("range[i], 1u); }\n    }\n    __syncthreads();", SYNC))
-_race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();\n#pragma", SYNC))
+_race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();\n  }", SYNC))
+_race("edges.cu", *without("void add_to(uint64* all, uint32 borders) {\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("  ranges.clear(borders + 1);\n  __syncthreads();\n  for (int64 k = first_of()", SYNC))
 _race("edges.cu", *without("{ own[r] = 0; }\n  __syncthreads();", SYNC))
 _race("edges.cu", "atomicOr(word, bit);", "*word |= bit;")
@@ -124,7 +126,7 @@ MUTANTS = [
     Mutant("order-ties", "order_by_keys", "    keys *= -1\n    keys += top\n", "", "pipeline/stages/test_orient.py", "order_by_is_a_stable"),
     Mutant("share-begins", "Axis.share", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "planning/test_grid.py", "share"),
     Mutant("slabs-spread", "Plane.blocks", "where.get(place) if len(places) >= self.threads else None", "where.get(place)", "pipeline/planes/test_base.py", "slabs"),
-    Mutant("ranks-memory", "WorkersPlane._ranks", " or sums**2 * size > rows", "", "pipeline/planes/test_workers.py", "rank_for_themselves"),
+    Mutant("ranks-memory", "workers._is_short", " or sums**2 * size > rows", "", "pipeline/planes/test_workers.py", "rank_for_themselves"),
     Mutant("slabs-unequal", "equal_ranges", "sums[-1] * number / count for", "sums[-1] * number / (count + 1) for", "pipeline/stages/test_orient.py", "about_equally"),
     Mutant("urgent", "CallQueue._send", "int(item.urgent)", "0", "pipeline/planes/test_workers.py", "sent_once"),
     Mutant("graph-held", "CallQueue._send", "        waiting.clear()\n", "", "executors/dask/test_call_queue.py", "scheduler"),
@@ -132,7 +134,6 @@ MUTANTS = [
     Mutant("plan-first", "WorkersPlane.orient", ", calls, urgent=True", ", calls", "pipeline/planes/test_workers.py", "sent_once"),
     Mutant("pieces-first", "WorkersPlane._reduce", "prefer=holders[k], urgent=True)", "prefer=holders[k])", "pipeline/planes/test_workers.py", "sent_once"),
     Mutant("budget-rows", "BudgetPlane._ranked", "border >> shift << shift for", "border for", "executors/test_memory_budget.py", "any_multigraph"),
-    Mutant("slabs-kept", "WorkersPlane.slabs", "partitions.drain()", "list(partitions)", "pipeline/planes/test_workers.py", "sent_once"),
     Mutant("slabs-weights", "equal_ranges", "[weight / max(1, size) for", "[1 / max(1, size) for", "pipeline/stages/test_shuffle.py", "weighted_quantiles"),
     Mutant("range-number", "distinct_of_range", "[number : number + 2]", "[number - 1 : number + 1]", "pipeline/stages/test_canonical.py", "ranges_of_rows"),
     Mutant("heap-kept", "one_call", "            heap.call_ended(on_worker)\n", "", "backends/test_heap.py", "goes_back"),
@@ -406,7 +407,7 @@ MUTANTS = [
     Mutant("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "system/test_past_32_bits.py", "columns_of_keys"),
     Mutant("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "system/test_past_32_bits.py", "columns_of_keys"),
     Mutant("hub-records", "kernels/hub.cuh", "return {uint64(start >> 2) << 32 |", "return {uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
-    Mutant("wedge-sums", "kernels/vertices.cu", "uint64 all = degree[v], out = outward[rank[v]], in = all - out;", "uint32 all = degree[v], out = outward[rank[v]], in = all - out;", "backends/cuda/test_vertices.py", "totals_pass"),
+    Mutant("wedge-sums", "kernels/vertices.cu", "uint64 all = degree[order[r]], out = outward[r], in = all - out;", "uint32 all = degree[order[r]], out = outward[r], in = all - out;", "backends/cuda/test_vertices.py", "totals_pass"),
     Mutant("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
     Mutant("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
     Mutant("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),

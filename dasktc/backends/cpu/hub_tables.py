@@ -19,7 +19,7 @@ import numpy as np
 from dasktc.backends.cpu import hub
 from dasktc.backends.cpu.intersect import Triple, columns_end, triple
 from dasktc.backends.cpu.jit import compiles
-from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS, bitmap_words, hub_count, most_deferred
+from dasktc.backends.cpu.sizes import AHEAD, WORDS, bitmap_words, hub_count, most_deferred
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["Tables", "count", "forget", "kept", "lent"]
@@ -104,7 +104,7 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
     if tables and tables.stream() is task.stream and tables.lower == lower and tables.width >= width:
         return tables
     tables = None
-    hubs = _hubs(t.stream, len(t.stream_columns)) if lower else 0
+    hubs = hub_count(len(t.stream_columns), len(t.stream) - 1) if lower else 0
     bitmaps = _aligned_words(bitmap_words(hubs))
     rows, place_ref = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
@@ -118,14 +118,6 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
         marker=np.zeros(rows + 1 if lower else width, np.uint8),
         lists=np.empty((AHEAD, 2), np.uint32),
     )
-
-
-def _hubs(offsets: Array, edges: int) -> int:
-    """Number of hubs of a lower triangular stream block: no bitmap serves the rows behind the last that is long."""
-    most = hub_count(edges, len(offsets) - 1)
-    lengths, blocks = np.diff(offsets[: most + 1]), (np.arange(most) >> BLOCK) + 1
-    long_rows = np.flatnonzero(lengths > np.minimum(SHORT, SPARSE * blocks))
-    return int(long_rows[-1]) + 1 if len(long_rows) else 0
 
 
 def _empty(place: _Place | None) -> None:

@@ -192,10 +192,13 @@ def test_a_wrong_count_ends_it():
         gpu._table([replace(gpu.QUICK[-1], triangles=28)], "hub", 1, lambda text: None)
 
 
-@pytest.mark.parametrize(("reach", "said"), [((1e-9, 1.0), True), ((1e9, 1.0), False)])
-def test_what_bounds_a_kernel_is_said_where_its_reach_is_not_met(reach, said):
-    section = gpu._table([replace(gpu.QUICK[-1], reach=reach, bound="why")], "hub", 1, lambda text: None)
-    assert any(note.endswith("is above its reach, as measured on one H200: why") for note in section.notes) == said
+@pytest.mark.parametrize(("reach", "said"), [((1e-9, 1e9), True), ((1e9, 1e-9), True), ((1e9, 1e9), False)])
+def test_what_bounds_graphs_is_said_once_where_kernel_or_preparation_miss_their_reach(reach, said):
+    cases = [replace(case, reach=reach, bound="why") for case in gpu.QUICK[-2:]]
+    notes = [note for note in gpu._table(cases, "hub", 1, lambda text: None).notes if note.startswith("above reach")]
+    assert len(notes) == said
+    assert all("why" in note and all(case.name in note for case in cases) for note in notes)
+    assert all("kernels/hub.cu" in note for note in notes)
 
 
 def test_what_does_not_fit_is_frozen_heap():

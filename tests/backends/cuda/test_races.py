@@ -311,7 +311,7 @@ def instead(line, other):
 BARRIER = "__syncthreads();"
 PUT_IN = {
     "keys_scatter's barrier before a tile is counted": (
-        "edges", without(BARRIER, "    ranges.clear(borders + 1);\n    __syncthreads();\n"), "starts[r] = borders[r]",
+        "edges", without(BARRIER, "clear(borders + 1);\n    __syncthreads();\n#pragma"), "starts[r] = borders[r]",
     ),
     "keys_scatter's barrier before counts are added up": (
         "edges", without(BARRIER, "range[i], 1u); }\n    }\n    __syncthreads();\n"), "ranges.counts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from dasktc.pipeline.stages.ids import IdRange
 from dasktc.pipeline.stages.orient import DegreeFacts
 from dasktc.pipeline.stages.read import Span
 
-__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "RankedGraph", "SplitIds"]
+__all__ = ["Canonical", "Frames", "Handles", "Numbering", "Oriented", "RankedGraph", "RowHandles", "SplitIds"]
 
 
 class Handles:
@@ -45,6 +45,41 @@ class Handles:
         handles.reverse()
         while handles:
             yield handles.pop()
+
+
+class RowHandles(Handles):
+    """Handles of whole rows over ranks by rows, which become keys when they are taken as partitions.
+
+    Parameters
+    ----------
+    handles : iterable of handles
+        Of columns, arrays of int32; or of slabs, pairs of offsets and columns.
+    keys : callable (list of handles) -> list of handles of arrays of int64
+    """
+
+    def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
+        super().__init__(handles)
+        self._keys: Callable[[list[Any]], list[Any]] | None = keys
+
+    def __iter__(self) -> Iterator[Any]:
+        self._become_keys()
+        return super().__iter__()
+
+    def take(self) -> list[Any]:
+        """Hand over all handles, of keys."""
+        self._become_keys()
+        return super().take()
+
+    def take_rows(self) -> list[Any] | None:
+        """Hand over the handles of rows; None where they have become keys."""
+        if self._keys is None:
+            return None
+        self._keys = None
+        return super().take()
+
+    def _become_keys(self) -> None:
+        if self._keys is not None:
+            self._handles, self._keys = self._keys(self._handles), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +156,8 @@ class Canonical:
     """The canonical edges of a graph."""
 
     partitions: Handles
-    """Handles of int64 arrays. Distinct keys, ascending within and across partitions. `process.ColumnHandles` are of
-    columns, which become keys when they are taken."""
+    """Handles of int64 arrays. Distinct keys, ascending within and across partitions. `RowHandles` are of whole
+    rows, which become keys when they are taken."""
     rows: int
     """Rows that they were made of, without loops: an upper bound on their number."""
     degrees: Any = None

@@ -15,7 +15,6 @@ last one. So are small graphs that are sorted twice, and the blocks of a plan wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -34,7 +33,7 @@ from dasktc.io.evidence import runs_of
 from dasktc.io.source import Source
 from dasktc.options import Ids
 from dasktc.pipeline.planes.base import Blocks, Plane, add_up_degrees, add_up_sources, read_group
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RowHandles
 from dasktc.pipeline.planes.vertex_budget import VertexBudget
 from dasktc.pipeline.stages.blocks import (
     block_of_rows,
@@ -72,54 +71,20 @@ from dasktc.planning.placement import NOWHERE, Where
 __all__ = ["ProcessPlane"]
 
 
-class ColumnHandles(Handles):
-    """Handles of the columns of whole rows of ranks by rows, which become keys when they are taken as partitions.
-
-    Parameters
-    ----------
-    handles : iterable of handles of arrays of int32
-    keys : callable (list of handles) -> list of handles of arrays of int64
-    """
-
-    def __init__(self, handles: Iterable[Any], keys: Callable[[list[Any]], list[Any]]) -> None:
-        super().__init__(handles)
-        self._keys: Callable[[list[Any]], list[Any]] | None = keys
-
-    def __iter__(self) -> Iterator[Any]:
-        self._become_keys()
-        return super().__iter__()
-
-    def take(self) -> list[Any]:
-        """Hand over all handles, of keys."""
-        self._become_keys()
-        return super().take()
-
-    def take_columns(self) -> list[Any] | None:
-        """Hand over the handles of columns; None where they have become keys."""
-        if self._keys is None:
-            return None
-        self._keys = None
-        return super().take()
-
-    def _become_keys(self) -> None:
-        if self._keys is not None:
-            self._handles, self._keys = self._keys(self._handles), None
-
-
 @dataclass(frozen=True, eq=False)
 class RankedColumns(Canonical):
     """Distinct edges, oriented over ranks by rows.
 
     Attributes
     ----------
-    partitions : ColumnHandles
+    partitions : RowHandles
     order : handle of array of int32
         The id of each rank.
     lengths : handle of array of int32
         Out-degrees by rank.
     """
 
-    partitions: ColumnHandles
+    partitions: RowHandles
     order: Any = None
     lengths: Any = None
 
@@ -225,7 +190,7 @@ class ProcessPlane(Plane):
             columns.clear()
             return starmap(executor, "canonical", keys_of_rows, calls)
 
-        return RankedColumns(ColumnHandles(columns, keys_of), rows, degrees, order, lengths)
+        return RankedColumns(RowHandles(columns, keys_of), rows, degrees, order, lengths)
 
     def _starts_of_ranked(
         self, frames: Frames, edges: Handles, numbering: Numbering, vertices: Any, rank: Any
@@ -307,7 +272,7 @@ class ProcessPlane(Plane):
         if layout.shape != (1, 1):
             return super().blocks(graph, layout, edges, where)
         expected = None if edges is None else int(edges[0, 0])
-        if isinstance(graph.partitions, ColumnHandles) and (columns := graph.partitions.take_columns()) is not None:
+        if isinstance(graph.partitions, RowHandles) and (columns := graph.partitions.take_rows()) is not None:
             call = columns, graph.out_degree.whole, (0, 0), layout, self.backend, expected
             block = self.executor.submit("blocks", block_of_rows, *call)
             del columns, call

@@ -45,8 +45,7 @@ from dasktc.pipeline.planes.base import (
     read_group,
 )
 from dasktc.pipeline.planes.exchange import Inputs, Ranges, exchange_tasks, splitters
-from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph
-from dasktc.pipeline.planes.process import ColumnHandles
+from dasktc.pipeline.planes.graph import Canonical, Frames, Handles, Numbering, Oriented, RankedGraph, RowHandles
 from dasktc.pipeline.planes.vertex_budget import LEAST_MEMORY, MERGE_FACTOR, VertexBudget
 from dasktc.pipeline.stages.blocks import checked_block
 from dasktc.pipeline.stages.canonical import (
@@ -313,7 +312,7 @@ class WorkersPlane(Plane):
         # The client waits for it, so it runs first.
         (vectors,), ((facts, starts),) = executor.measured("orient-plan", _vectors_and_facts, calls, urgent=True)
         if isinstance(edges, RankedKeys):
-            slabs = ColumnHandles(edges.slabs.take(), partial(self._keys_of_slabs, starts, shift))
+            slabs = RowHandles(edges.slabs.take(), partial(self._keys_of_slabs, starts, shift))
             return self.oriented(slabs, vectors, facts, numbering, RankedGraph, starts=starts)
         return self.oriented(partitions, vectors, facts, numbering)
 
@@ -357,9 +356,9 @@ class WorkersPlane(Plane):
     def blocks(self, graph: Oriented, layout: Layout, edges: Any = None, where: Where = NOWHERE) -> Blocks:
         """Stack the single block of slabs that are made already; build other blocks as every plane does."""
         partitions = graph.partitions
-        if layout.shape != (1, 1) or not isinstance(partitions, ColumnHandles):
+        if layout.shape != (1, 1) or not isinstance(partitions, RowHandles):
             return super().blocks(graph, layout, edges, where)
-        if (slabs := partitions.take_columns()) is None:
+        if (slabs := partitions.take_rows()) is None:
             return super().blocks(graph, layout, edges, where)
         return self.stack(slabs, layout, [None if edges is None else int(edges[0, 0])], where)
 

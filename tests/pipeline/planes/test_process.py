@@ -12,7 +12,7 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Method, Options
-from dasktc.pipeline.planes.process import ColumnHandles
+from dasktc.pipeline.planes.graph import RowHandles
 from tests.support import oracle
 from tests.support.emulation.host import needs_compiler
 from tests.support.slow_pipeline import (
@@ -76,7 +76,7 @@ def test_edges_are_directed_by_rows(name, backend):
     order, pairs = ranks_by_rows(edges)
     found = prepared(edges, parts=3, backend=backend, partition="whole", kernel="hub")
     graph, shift = found.graph, found.partition.layout.shift
-    assert isinstance(graph.partitions, ColumnHandles)
+    assert isinstance(graph.partitions, RowHandles)
     assert [sorted(order)[dense] for dense in graph.order.whole.tolist()] == order
     keys = [key for partition in graph.partitions for key in partition.tolist()]
     assert keys == sorted(source << shift | target for source, target in pairs)
@@ -113,7 +113,7 @@ def test_every_question(name, kind, backend):
     edges = GRAPHS[name]
     frame = named(kind, edges)
     graph = dasktc.prepare(frame, backend=backend, method=WHOLE)
-    assert isinstance(graph._context.prepared.graph.partitions, ColumnHandles)
+    assert isinstance(graph._context.prepared.graph.partitions, RowHandles)
     pairs = list(frame.itertuples(index=False, name=None))
     result = graph.triangle_count(verify=1.0)
     assert int(result) == oracle.triangles(pairs)
@@ -156,7 +156,7 @@ def test_a_plan_of_several_blocks_is_of_the_same_edges(name):
         if graph.plan.parts > 1:
             break
         memory = memory * 9 // 10
-    assert isinstance(graph._context.prepared.graph.partitions, ColumnHandles)
+    assert isinstance(graph._context.prepared.graph.partitions, RowHandles)
     assert int(graph.triangle_count(verify=1.0)) == oracle.triangles(edges)
     assert graph.oriented_edges(frame="pandas").equals(whole.oriented_edges(frame="pandas"))
 
@@ -166,7 +166,7 @@ def test_a_graph_whose_block_is_built_keeps_nothing_of_its_edges(backend):
     """One call on a worker sends the facts of a graph to a client, which need not have a GPU."""
     frame = pd.DataFrame(GRAPHS["temporal"], columns=["src", "dst"])
     rows = dasktc.prepare(frame, backend=backend, method=WHOLE)._context.prepared.graph.partitions
-    assert (len(rows), rows.take_columns()) == (0, None)
+    assert (len(rows), rows.take_rows()) == (0, None)
     assert len(pickle.loads(pickle.dumps(rows))) == 0
 
 
@@ -175,4 +175,4 @@ def test_so_many_rows_that_a_vertex_may_have_too_many_are_not_ranked_by_them(mor
     edges = GRAPHS["temporal"]
     with tuned(ranked_rows=sum(u != v for u, v in edges) + more):
         partitions = prepared(edges, backend="cuda", partition="whole").graph.partitions
-    assert isinstance(partitions, ColumnHandles) == (more > 0)
+    assert isinstance(partitions, RowHandles) == (more > 0)

@@ -24,11 +24,12 @@ A worker that is started anew after a death has another address and none of the 
 `worker_state` makes it again. `flow_control` learns once a second which workers there are, and gives the others those
 counting tasks of a dead worker's share that have not begun.
 
-**When a run gives up**, always with one ClusterError: a task has ended its worker `retries` times more often than Dask
-forgives (a counting task is named by its block triple: `FaultPolicy.names`); there was no worker for `patience`
-seconds; tasks were cancelled, because someone restarted the cluster or shut it down; the scheduler does not answer; or
-the client cannot unpickle a result. An error that a function raises is not a fault: it is raised at once and unchanged,
-and nothing is run again.
+**When a run gives up**, always with one ClusterError: workers have died with a task `retries` times more often than
+Dask forgives; there was no worker for `patience` seconds; tasks were cancelled, because someone restarted the cluster
+or shut it down; the scheduler does not answer; or the client cannot unpickle a result. Dask counts a death for every
+task that the worker was given, also for those that waited there, so the error names one that may have been beside the
+cause (a counting task by its block triple: `FaultPolicy.names`). An error that a function raises is not a fault: it is
+raised at once and unchanged, and nothing is run again.
 
 **What a checkpoint keeps.** Records of counting tasks are written as they come to the client, so a run that gave up
 goes on after the last of them; blocks are prepared again.
@@ -185,7 +186,7 @@ class FaultPolicy:
         for error in {future.exception().task: future.exception() for future in killed_futures}.values():
             self._deaths[error.task] += 1
             if self.tracker is not None:
-                self.tracker.fault(f"task {error.task} runs again: its worker died {error.allowed_failures + 1} times")
+                self.tracker.fault(f"task {error.task} runs again: {error.allowed_failures + 1} workers died with it")
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
         self.ask(retry_erred, self._client, killed_futures)
@@ -197,9 +198,9 @@ class FaultPolicy:
         stage = f" ({self.names[error.task]})" if error.task in self.names else ""
         deaths = error.allowed_failures + self._deaths[error.task]
         return ClusterError(
-            f"task {error.task}{stage} ended its worker {deaths} times: it needs more memory than a worker has, or "
-            "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
-            f"raise {advice('retries')}"
+            f"{plural(deaths, 'worker', 'workers')} died with task {error.task}{stage}: it, or another task there, "
+            "needs more memory than a worker has or crashes it; give workers more memory, cut the input smaller, or, "
+            f"where workers are killed from outside, raise {advice('retries')}"
         )
 
     @contextmanager

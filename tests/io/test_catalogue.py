@@ -23,6 +23,11 @@ class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *of):
         pass
 
+    def send_head(self):
+        if self.path.startswith("/busy/"):
+            return self.send_error(503)
+        return super().send_head()
+
 
 @contextmanager
 def serving(folder):
@@ -50,7 +55,7 @@ def archive(mode, members):
 
 @pytest.fixture
 def collection(tmp_path, monkeypatch):
-    """A collection `small` with one right graph, one whose published count is another, and one that is not there."""
+    """A collection `small` with one right graph, one whose published count is another, and some that do not come."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "files").mkdir()
     data = "".join(f"{u}\t{v}\n" for u, v in EDGES).encode()
@@ -72,6 +77,8 @@ def collection(tmp_path, monkeypatch):
             catalogue.PublicGraph("small:wrong", f"{address}/g.txt", 4, 6, 2),
             catalogue.PublicGraph("small:damaged", f"{address}/g.txt", 4, 6, 1, "0" * 32),
             catalogue.PublicGraph("small:absent", f"{address}/h.txt", 4, 6, 1),
+            catalogue.PublicGraph("small:refused", f"{address}/busy/g.txt", 4, 6, 1),
+            catalogue.PublicGraph("small:away", "http://127.0.0.1:9/g.txt", 4, 6, 1),
         ]
         monkeypatch.setattr(catalogue, "catalogue", lambda: {graph.name: graph for graph in graphs})
         yield tmp_path
@@ -105,6 +112,8 @@ def test_another_count_than_the_published_one_is_an_error(collection):
     [
         ("small:damaged", "MD5 sum .* not the published 0000"),
         ("small:absent", "does not exist"),
+        ("small:refused", "cannot be opened: 503, .*; check the address, the network and your rights"),
+        ("small:away", "cannot be opened: .*; check the address, the network and your rights"),
         ("small:rigth", "perhaps small:right "),
         ("small:x0y1z2q3w4", "another collection or name"),
     ],

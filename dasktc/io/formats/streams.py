@@ -236,13 +236,22 @@ def naming(url: str) -> Iterator[None]:
         yield
     except (DasktcError, MemoryError):
         raise
-    except FileNotFoundError:
-        raise InputError(f"{url} does not exist; check the path") from None
     except ImportError as error:
         raise InputError(f"{url} cannot be opened without a missing library: {error}") from error
     except Exception as error:  # remote file systems raise the types of their libraries
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{url} cannot be opened: {reason}; check the path and your rights") from error
+        if isinstance(error, FileNotFoundError) and not _not_reached(error.__cause__):
+            raise InputError(f"{url} does not exist; check the path") from None
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error
+        reason = getattr(cause, "strerror", None) or cause
+        place = "address, the network" if is_remote(url) else "path"
+        raise InputError(f"{url} cannot be opened: {reason}; check the {place} and your rights") from error
+
+
+def _not_reached(cause: BaseException | None) -> bool:
+    """Return whether a FileNotFoundError has another cause than absence: fsspec's HTTP raises it for any failure."""
+    if isinstance(cause, OSError):
+        return not isinstance(cause, FileNotFoundError)
+    return getattr(cause, "status", 404) not in (404, 410)
 
 
 def _archive_kind(stream: io.BufferedReader) -> str | None:

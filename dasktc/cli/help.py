@@ -137,6 +137,16 @@ class Command(click.Command):
             )
         )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of a call; where OUT follows any number of SOURCE, either may be the one that is missing."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            if isinstance(error.param, Argument) and error.param.nargs == -1:
+                required = [param for param in self.params if isinstance(param, Argument) and param.required]
+                error.param_hint = " or ".join(param.get_error_hint(ctx) for param in required)
+            raise
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, and its examples."""
         super().format_help_text(ctx, formatter)

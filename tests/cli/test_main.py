@@ -141,6 +141,7 @@ def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
     ("arguments", "named"),
     [
         (("count",), "SOURCE"),
+        (("prepare", "{triangle}"), "OUT"),
         (("count", "no-such-file.txt"), "no-such-file.txt"),
         (("count", "{triangle}", "--nonsense"), "--nonsense"),
         (("count", "{triangle}", "--kernel", "nonsense"), "hub"),

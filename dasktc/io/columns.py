@@ -288,7 +288,8 @@ def to_ids(column: Column, ids: Ids, place: Place) -> Any:
     text = decode(column)
     _refuse_null(text, place)  # a dictionary may contain nulls
     if ids == "int" and len(text):
-        raise place.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
+        reason = f"ids='int' takes integers; convert the column, or read the edges with {advice(ids='text')}"
+        raise place.refuse(0, text[0].as_py(), reason)
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
 
 

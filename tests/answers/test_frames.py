@@ -259,7 +259,7 @@ def test_vertices_are_asked_for_in_any_form(vertices):
     ("question", "asked", "why"),
     [
         ("triangles", [3, 10**9, 7, -1], "vertices has 2 ids that are not in the graph, for example 1000000000"),
-        ("triangles", ["3"], "ids='int' takes integers"),
+        ("triangles", ["3"], "ids='int' takes integers; .* or read the edges with ids='text'"),
         ("triangles", "3", "is no list of ids"),
         ("triangles", 3, "is no list of ids"),
         ("triangles", [0.5], "fraction"),

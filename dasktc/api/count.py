@@ -100,8 +100,8 @@ def triangle_count(
         Where it runs: a client, what `dasktc.cluster` returned, the address of a scheduler ("tcp://10.0.0.1:8786"), or
         the path of a scheduler file. Default: the active client; without one everything runs in this process.
     columns : two str, optional
-        The id columns, by name or position. Default: those with well-known names (source and target, ...), or the
-        first two.
+        The id columns, by name, or position from 0. Default: those with well-known names (source and target, ...), or
+        the first two.
     ids : {"auto", "int", "text"}
     format : str, optional
         Name of the format, if the content does not show it.

@@ -115,7 +115,7 @@ SOURCE = INPUT.argument(
     "source", nargs=-1, required=True, type=PATH, about="Files, folders, globs, URLs; - is standard input."
 )
 _reading = options_of(
-    INPUT.everyday("--columns", metavar="A,B", help="The two id columns, by name or position."),
+    INPUT.everyday("--columns", metavar="A,B", help="The two id columns, by name, or position from 0."),
     INPUT.everyday(
         "--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Whether ids are numbers or texts."
     ),
@@ -259,7 +259,7 @@ LOG_LEVEL = "dasktc.log-level"
 """Key of the log level in the `meta` of a command's context, where the functions that it calls look it up."""
 printing = options_of(
     as_json,
-    OUTPUT.flag("--quiet", help="Print only the number; no progress."),
+    OUTPUT.flag("--quiet", help="Print only the number, if any; no progress."),
     OUTPUT.option(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),

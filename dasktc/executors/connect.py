@@ -567,6 +567,12 @@ def _starting(number: int | None) -> Iterator[None]:
                 f"{broken[:200]}; have what it imports found from there, or move what fails below "
                 '`if __name__ == "__main__":`'
             ) from error
+        main = sys.modules["__main__"]
+        if main.__spec__ is None and not os.path.isfile(getattr(main, "__file__", None) or sys.executable):
+            raise InputError(
+                f"{workers} could not be started: each imports the script, and {_main_file()} is no file, as where "
+                "Python reads it from standard input; save it to a file, or leave workers out"
+            ) from error
         causes = [error, error.__cause__, error.__context__]
         reasons = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
         raise ClusterError(

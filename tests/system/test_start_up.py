@@ -147,6 +147,17 @@ def test_a_script_whose_import_fails_in_a_worker(tmp_path, line):
     assert len(last) < 500
 
 
+def test_a_script_that_workers_cannot_read(tmp_path):
+    """Python reads it from standard input; limits of the system are not at fault."""
+    script = "import dasktc\nif __name__ == '__main__':\n    dasktc.cluster(workers=1)\n"
+    done = subprocess.run(
+        [sys.executable, "-"], input=script, capture_output=True, text=True, timeout=patience(), cwd=tmp_path
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("dasktc.errors.InputError: 1 worker could not be started: each imports the script, and ")
+    assert "<stdin> is no file" in last
+
+
 def test_threads_that_start_workers_at_once_leave_the_process_as_it_was():
     import dask
 

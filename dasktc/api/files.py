@@ -21,6 +21,7 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.context import CountingContext
 from dasktc.errors import without_secrets
+from dasktc.io.evidence import Reading
 from dasktc.io.inputs import refuse_input
 from dasktc.io.write import FRAMES, check_target
 from dasktc.options import Options, format_size, whole_number
@@ -46,8 +47,6 @@ class WriteSummary(Summarised):
     line: str
     """The summary in one line."""
     rows: Rows
-    in_one_line: bool = False
-    """Whether the line is the whole summary in a terminal."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts."""
@@ -55,9 +54,6 @@ class WriteSummary(Summarised):
 
     def __str__(self) -> str:
         return self.line
-
-    def __repr__(self) -> str:
-        return self.line if self.in_one_line else super().__repr__()
 
     def _rows(self) -> Rows:
         return self.rows
@@ -75,11 +71,11 @@ def _write_answer(
     options: dict[str, Any],
     question: str,
     answer: Callable[[CountingContext], tuple[list[Any], T]],
-) -> tuple[T, dict[str, Any]]:
+) -> tuple[T, Reading, dict[str, Any]]:
     """Prepare a source, and write the frames of an answer.
 
-    Returns what `answer` tells of them, and facts: numbers of the graph after clean-up, the backend, and the wall
-    seconds of read, prepare, the question, write and total.
+    Returns what `answer` tells of them, what was read, and facts: numbers of the graph after clean-up, what was read,
+    the backend, and the wall seconds of read, prepare, the question, write and total.
     """
     _refuse_inputs(source, out, options)
     check_target(out, FRAMES, force)
@@ -91,9 +87,10 @@ def _write_answer(
         write_answer(context, frames, out, force)
         end = time.perf_counter()
         seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
-        return result, {
+        return result, graph.read, {
             "vertices": graph.vertices,
             "edges": graph.edges,
+            "read": graph.read.to_dict(),
             "backend": context.options.chosen_backend,
             "seconds": {**context.prepared.seconds, **seconds},
         }
@@ -112,13 +109,14 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         frames, triangles = vertex_frames(context, MEASURES)
         return frames, (triangles, average, share)
 
-    (triangles, average, share), graph = _write_answer(source, out, force, options, "measures", answer)
+    (triangles, average, share), read, graph = _write_answer(source, out, force, options, "measures", answer)
     path, vertices, seconds = os.fspath(out), plural(graph["vertices"], "vertex"), graph["seconds"]["total"]
     return WriteSummary(
         {
             "triangles": triangles,
             "vertices": graph["vertices"],
             "edges": graph["edges"],
+            "read": graph["read"],
             "average_clustering": average,
             "transitivity": share,
             "out": path,
@@ -128,6 +126,7 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         [
             ("triangles", f"{triangles:,}"),
             ("graph", f"{vertices}, {plural(graph['edges'], 'edge')}"),
+            *read._rows(),
             ("average clustering", f"{average:.6g}"),
             ("transitivity", f"{share:.6g}"),
             ("written", f"{path}, in {seconds:.2f} s"),
@@ -147,7 +146,7 @@ def write_truss(
     """
     if k is not None:
         k = order_of_truss(k)
-    truss, graph = _write_answer(source, out, force, options, "truss", lambda context: truss_frames(context, k))
+    truss, read, graph = _write_answer(source, out, force, options, "truss", lambda context: truss_frames(context, k))
     contents = f"{plural(truss.edges, 'edge')} of trussness up to {truss.largest:,}"
     if k is not None:
         contents = (
@@ -165,12 +164,12 @@ def write_truss(
             "edges": truss.edges,
             "graph_vertices": graph["vertices"],
             "graph_edges": graph["edges"],
+            "read": graph["read"],
             "backend": graph["backend"],
             "seconds": seconds,
         },
         f"{path}: {contents}; {duration}",
-        [("written", path), ("truss", contents), ("seconds", duration)],
-        in_one_line=True,
+        [("written", path), ("truss", contents), *read._rows(), ("seconds", duration)],
     )
 
 
@@ -190,12 +189,14 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
         nbytes = graph.save(out, force=force)
         end = time.perf_counter()
         plan, path, reorder = graph.plan, without_secrets(os.fspath(out)), graph._context.options.chosen_reorder
+        read = graph.read
         seconds = {**graph._context.prepared.seconds, "save": end - save_start, "total": end - start}
     return WriteSummary(
         {
             "out": path,
             "vertices": plan.vertices,
             "edges": plan.edges,
+            "read": read.to_dict(),
             "partition": plan.partition,
             "parts": plan.parts,
             "reorder": reorder,
@@ -207,6 +208,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             ("saved", f"{path}, {format_size(nbytes)}"),
             ("vertices", f"{plan.vertices:,}"),
             ("edges", f"{plan.edges:,}"),
+            *read._rows(),
             ("partition", f"{plan.partition}, n = {plan.parts}, order {reorder}"),
             ("seconds", f"{seconds['total']:.2f}, of which {seconds['save']:.2f} to save"),
         ],
@@ -230,7 +232,7 @@ def write_similarity(
     checked(measure)
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
-    rows, graph = _write_answer(
+    rows, read, graph = _write_answer(
         source, out, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
     )
     path, pairs, seconds = os.fspath(out), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
@@ -241,6 +243,7 @@ def write_similarity(
         [
             ("similarity", f"{pairs}: {selection}"),
             ("graph", f"{plural(graph['vertices'], 'vertex')}, {plural(graph['edges'], 'edge')}"),
+            *read._rows(),
             ("written", f"{path}, in {seconds:.2f} s"),
         ],
     )

@@ -17,6 +17,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.errors import CountError, InputError
+from dasktc.io.evidence import Reading
 from dasktc.options import format_size, refuse_beyond, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.pipeline.stages.shards import largest
@@ -48,12 +49,14 @@ class CliqueCount(Summarised):
     """64-bit words ANDed for this size, known in advance; 0 for k = 3, which the triangle count answers."""
     vertices: int
     edges: int
+    read: Reading
+    """What was read, as of a count."""
     seconds: dict[str, float]
     """Wall time of read, prepare, count and total."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "read": self.read.to_dict()}
 
     def __str__(self) -> str:
         return str(self.cliques)
@@ -64,6 +67,7 @@ class CliqueCount(Summarised):
             ("cliques", f"{self.cliques:,} of {self.k} vertices"),
             ("vertices", f"{self.vertices:,}"),
             ("edges", f"{self.edges:,}"),
+            *self.read._rows(),
             ("work", plural(self.work, "word")),
             ("seconds", seconds),
         ]
@@ -91,7 +95,7 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
     elapsed = time.perf_counter() - start
     stage_seconds = graph.prepared.seconds
     seconds = {**stage_seconds, "count": elapsed, "total": sum(stage_seconds.values()) + elapsed}
-    return CliqueCount(k, cliques, work, graph.vertices, graph.edges, seconds)
+    return CliqueCount(k, cliques, work, graph.vertices, graph.edges, graph.prepared.source.read, seconds)
 
 
 def _within(bound: int, size: int, work: int, prefix: str = "") -> None:

@@ -412,7 +412,7 @@ def test_the_command_writes_trussness(run, source, tmp_path):
     out = tmp_path / "t.csv"
     code, said, err = run("truss", source, "-o", out)
     assert (code, err) == (0, "")
-    assert said.startswith(f"{out}: 4 edges of trussness up to 3; ")
+    assert said.splitlines()[:2] == [f"written    {out}", "truss      4 edges of trussness up to 3"]
     assert pd.read_csv(out).to_numpy().tolist() == [[0, 1, 3], [0, 2, 3], [1, 2, 3], [2, 3, 2]]
     assert list(pd.read_csv(out)) == ["src", "dst", "trussness"]
     code, _, err = run("truss", source, "-o", out)
@@ -425,7 +425,7 @@ def test_the_command_writes_one_truss(run, source, tmp_path):
     code, said, _ = run("truss", source, "--k", 3, "--output", out, "--json", "--partition", "hash2d", "--parts", 2)
     assert code == 0
     found = json.loads(said)
-    assert found | {"seconds": None} == {
+    assert found | {"read": None, "seconds": None} == {
         "output": str(out),
         "k": 3,
         "largest": 1,
@@ -433,6 +433,7 @@ def test_the_command_writes_one_truss(run, source, tmp_path):
         "edges": 3,
         "graph_vertices": 4,
         "graph_edges": 4,
+        "read": None,
         "backend": "cpu",
         "seconds": None,
     }

@@ -87,13 +87,17 @@ def _write_answer(
         write_answer(context, frames, out, force)
         end = time.perf_counter()
         seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
-        return result, graph.read, {
-            "vertices": graph.vertices,
-            "edges": graph.edges,
-            "read": graph.read.to_dict(),
-            "backend": context.options.chosen_backend,
-            "seconds": {**context.prepared.seconds, **seconds},
-        }
+        return (
+            result,
+            graph.read,
+            {
+                "vertices": graph.vertices,
+                "edges": graph.edges,
+                "read": graph.read.to_dict(),
+                "backend": context.options.chosen_backend,
+                "seconds": {**context.prepared.seconds, **seconds},
+            },
+        )
 
 
 @said_in_one_line

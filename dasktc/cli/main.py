@@ -102,9 +102,12 @@ def _run(words: list[str]) -> int:
 def _interrupted(words: Sequence[str]) -> int:
     answered()
     command = next((cli.commands[word] for word in words if word in cli.commands), None)
-    keeps = command is not None and any(parameter.name == "checkpoint" for parameter in command.params)
-    advice = "a count without --checkpoint begins anew; with it, finished tasks are kept"
-    return _fail(f"interrupted: {advice if keeps else 'run the command again'}", INTERRUPTED)
+    advice = "run the command again"
+    if any(word.split("=")[0] == "--checkpoint" for word in words):
+        advice += ", which goes on where it was: the checkpoint has the finished tasks"
+    elif command is not None and any(parameter.name == "checkpoint" for parameter in command.params):
+        advice += ", which begins anew; with --checkpoint, finished tasks are kept"
+    return _fail(f"interrupted: {advice}", INTERRUPTED)
 
 
 def _fail(text: str, code: int) -> int:

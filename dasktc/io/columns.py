@@ -7,6 +7,7 @@ A float is an id as long as its type represents neighbouring integers exactly (f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from dasktc.wording import advice, plural
 
 __all__ = [
     "FILE", "Column", "Place", "agree", "check_lengths", "common_ids", "decode", "edge_frame", "ids_of", "ids_of_meta",
-    "kept_values", "places_of", "readable", "series_of",
+    "integers_of_text", "kept_values", "places_of", "readable", "series_of",
     "settle", "settle_objects", "text_of", "to_ids", "values_of", "weights_of",
 ]  # fmt: skip
 
@@ -32,6 +33,7 @@ Column = Any
 
 INTEGER = (int, np.integer)
 INT64 = np.iinfo(np.int64)
+NO_INTEGER = f"ids='int' takes integers; convert the column, or read the edges with {advice(ids='text')}"
 FRACTION = "a fraction is no id, this is perhaps a column of weights; name the id columns"
 WEIGHT = "weights are finite numbers; drop such rows, or fill them in", "a weight"
 NUMBER = "numbers are finite; drop such rows, or fill them in", "a number"
@@ -288,9 +290,24 @@ def to_ids(column: Column, ids: Ids, place: Place) -> Any:
     text = decode(column)
     _refuse_null(text, place)  # a dictionary may contain nulls
     if ids == "int" and len(text):
-        reason = f"ids='int' takes integers; convert the column, or read the edges with {advice(ids='text')}"
-        raise place.refuse(0, text[0].as_py(), reason)
+        raise place.refuse(0, text[0].as_py(), NO_INTEGER)
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
+
+
+def integers_of_text(column: Column, place: Place) -> Column:
+    """Convert a column of decimal digits to int64; InputError names a row that holds others, or an integer beyond."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    with readable(place.of, place.remark):
+        try:
+            return pc.cast(column, pa.int64())
+        except pa.ArrowInvalid:
+            texts = decode(column).to_pylist()
+        for row, text in enumerate(texts):
+            if text is not None and not re.fullmatch("-?[0-9]+", text):
+                raise place.refuse(row, text, NO_INTEGER)
+        return pa.array(_int64_of([int(text or 0) for text in texts], place), mask=np.equal(texts, None))
 
 
 def _integers_of_floats(numbers: Any, place: Place) -> Any:

@@ -32,7 +32,11 @@ from tests.support.tiers import some
 
 OTHER_LINE = "dasktc: error: interrupted: run the command again\n"
 """Of a command without --checkpoint."""
-LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept\n"
+LINE = (
+    "dasktc: error: interrupted: run the command again, which goes on where it was: the checkpoint has the finished "
+    "tasks\n"
+)
+"""Of a command with it."""
 STOPPING = f"{NOTICE}\n"
 SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits", "4", "--verify", "--quiet")
 

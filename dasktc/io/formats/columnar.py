@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from dasktc.backends import Backend
 from dasktc.backends.heap import trim_arrow
 from dasktc.errors import InputError, shown
-from dasktc.io.columns import FILE, Place, edge_frame, kept_values, readable, settle, to_ids
+from dasktc.io.columns import FILE, Place, edge_frame, integers_of_text, kept_values, readable, settle, to_ids
 from dasktc.io.evidence import COLUMNS, Choice, Notes, NotingPart, Reading, columns_taken, note_frame
 from dasktc.io.formats import npy, streams
 from dasktc.io.id_names import choose, weight_position
@@ -141,8 +141,7 @@ class _RowGroups(NotingPart):
         for name in self.names:
             place, column = Place(f"column {name!r} of {file.url}", file.first + row, FILE), table.column(name)
             if self.ids == "int" and _kind(column.type) == "text":
-                with readable(place.of, FILE):
-                    column = column.cast("int64")
+                column = integers_of_text(column, place)
             pair.append(to_ids(settle(column, self.ids, place), self.ids, place))
         if self.weight is not None:
             name = f"column {shown(self.weight)} of {file.url}"

@@ -47,7 +47,22 @@ def test_parquet_ids_are_converted_on_request(tmp_path):
     assert read(columnar, mixed, ids="int") == [(1, 3), (2, 4)]
     assert read(columnar, mixed, ids="text") == [("1", "3"), ("2", "4")]
     refused(columnar, mixed, "'src' string and 'dst' int64")
-    refused(columnar, parquet(tmp_path / "x.parquet", src=["1", "x"], dst=[3, 4]), "'x'", ids="int")
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["1", "x"], "row 1 of column 'src'.* holds 'x' .*: ids='int' takes integers; .*ids='text'"),
+        ([None, "x"], "row 1 of column 'src'.* holds 'x' "),
+        (["1", ""], "row 1 of column 'src'.* holds '' "),
+        (["1", None], "row 1 of column 'src'.* holds None .*: a missing value is no id"),
+        (["1", "9" * 20], f"row 1 of column 'src'.* holds {'9' * 20} .*renumber, or pass ids='text'"),
+    ],
+)
+def test_a_text_that_is_no_integer_is_named_where_these_are_requested(tmp_path, texts, says):
+    path = parquet(tmp_path / "g.parquet", src=texts, dst=["3", "4"])
+    with pytest.raises(InputError, match=says):
+        read(columnar, path, ids="int")
 
 
 @pytest.mark.parametrize(("blocksize", "expected"), [(1, 5), (16 * 3, 5), (16 * 6, 3), (1 << 20, 1)])

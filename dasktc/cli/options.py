@@ -239,7 +239,7 @@ planning = options_of(
         callback=_workers,
         metavar="N",
         help="Plan for N tasks at a time.",
-        details="Default: those of the cluster, or the threads of this process.",
+        details="Each with this machine's memory, or --memory. Default: those of the cluster, or the threads here.",
     ),
     _joining,
     _distributing,

@@ -29,14 +29,16 @@ from dasktc.options import Ids
 from dasktc.wording import advice, plural
 
 __all__ = [
-    "BLANKS", "BadLine", "Dialect", "Rows", "count_rows", "even_columns", "parse", "parse_any", "parse_weighted",
-    "split",
+    "BLANKS", "MOST_COLUMNS", "BadLine", "Dialect", "Rows", "count_rows", "even_columns", "parse", "parse_any",
+    "parse_weighted", "split",
 ]  # fmt: skip
 
 Array = Any
 CPU = lazy_backend("cpu")
 BLANKS = " \t\r\x0b\x0c"
 _ORDINARY = b"0123456789-. \t\r\n,;|"
+MOST_COLUMNS = 1 << 12
+"""Columns in which ids and weights may stand: with four times as many a regular expression would be too large."""
 
 
 @dataclass(frozen=True)
@@ -274,11 +276,13 @@ def _value_pattern(dialect: Dialect, place: int, is_number: bool) -> str:
     if separator is None:
         field = f"[^{BLANKS}\n]+"
         value = number if is_number else field
-        return f"^[{blank}]*(?:{field}[{BLANKS}]+){{{place}}}(?P<w>{value})(?:[{BLANKS}\n]|$)"
+        before = f"{field}[{BLANKS}]+" * place  # a count of repetitions may be 1,000 at most
+        return f"^[{blank}]*{before}(?P<w>{value})(?:[{BLANKS}\n]|$)"
     first = f"{separator}{blank}" if is_number else separator
     field = f'(?:[^{first}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
     value = f'(?P<w>{number}|"(?:{number})")' if is_number else f"(?P<w>{field})"
-    return f"^[{blank}]*(?:{field}[{separator}][{blank}]*){{{place}}}{value}[{blank}]*(?:[{separator}\n]|$)"
+    before = f"{field}[{separator}][{blank}]*" * place
+    return f"^[{blank}]*{before}{value}[{blank}]*(?:[{separator}\n]|$)"
 
 
 @once

@@ -31,7 +31,7 @@ from dasktc.io.evidence import (
     row_with_zeros,
 )
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.rows import BLANKS, Dialect, split
+from dasktc.io.formats.rows import BLANKS, MOST_COLUMNS, Dialect, split
 from dasktc.io.id_names import PAIRS, check_two, known_pairs, place_of, plain, position, proposed, weight_position
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
@@ -45,7 +45,7 @@ _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
 _FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
 _MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
 _FOREIGN_COMMENT = r"//|/\*|(--|;|!)\s"
-_RULE = r"[-+|=: ]*-{3,}[-+|=: ]*"
+_RULE = r"(?=.*---)[-+|=: ]+"
 _SIGN = r"[-=<>~.:|*+/\\&]+"
 _LINE_END = r"(?<=\S)[\r\v\f\x1c-\x1e\x85\u2028\u2029](?=\S)"
 _ROWS = 256
@@ -174,6 +174,11 @@ def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: Read
     table = bool(header) and reading.separator is not None
     bounds = None if table else (max(2, 1 + max(columns), min(widths[header:])), max(widths[header:]))
     weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))
+    if (last := max(*columns, weight or 0)) >= MOST_COLUMNS:
+        raise InputError(
+            f"column {last + 1} of {url} is beyond the first {MOST_COLUMNS:,}, in which ids and weights may stand; write "
+            "the columns that are needed to another file, with cut -f for one"
+        )
     id_names = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
     dialect = Dialect(
         reading.separator, columns, ids, weight, id_names if ids == "text" else None, bounds, options.surveyed

@@ -6,6 +6,8 @@ import dataclasses
 import gzip
 import pickle
 import re
+from contextlib import suppress
+from time import process_time
 
 import pytest
 from hypothesis import assume, example, given
@@ -596,6 +598,35 @@ def test_data_may_begin_far_down(path, lines):
 def test_a_line_longer_than_a_block(path):
     data = b"1 2 " + b"x" * 200_000 + b"\n2 3\n"
     assert read(path, data, block=1 << 10) == read(path, gzip.compress(data), block=1 << 10) == [(1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"-" * 100_000 + b"x y", b"--- x" * 20_000 + b" y", b":START_ID(" * 50_000 + b",:START_ID(" * 3],
+    ids=["a rule", "rules", "names of Neo4j"],
+)
+def test_a_long_first_line_takes_no_time(path, head):
+    start = process_time()
+    assert read(path, head + b"\n1,2\n2,3\n", skip=1) == [(1, 2), (2, 3)]
+    with suppress(InputError):
+        read(path, head + b"\n1,2\n2,3\n")
+    assert process_time() - start < 30
+
+
+@pytest.mark.parametrize("separator", [b",", b" ", b"\t"])
+def test_columns_far_to_the_right(path, separator):
+    last, first = rows.MOST_COLUMNS - 1, rows.MOST_COLUMNS - 2
+    lines = [[b"7"] * (last - 1) + ends for ends in ([b"1", b"2"], [b"2", b"3"], [b"3", b"4"])]
+    data = b"\n".join(map(separator.join, lines))
+    bad = data + b"\n" + separator.join([b"7"] * last + [b"x"]) + b"\n"
+    assert read(path, data + b"\n# a comment\n", columns=(str(first), str(last))) == [(1, 2), (2, 3), (3, 4)]
+    refused(path, bad, "line 4", "'x'", columns=(str(first), str(last)))
+    source = open_source(str(path), ReadOptions(columns=("0", "1"), weight=str(last)))
+    with pytest.raises(InputError, match=f"line 4 of .* holds no number in column {last + 1}"):
+        source.parts[0].read(BACKEND)
+    wide = b"\n".join(separator.join([b"7", *line]) for line in lines)
+    refused(path, wide, f"column {last + 2}", "cut", columns=("0", str(last + 1)))
+    refused(path, wide, f"column {last + 2}", "cut", columns=("0", "1"), weight=str(last + 1))
 
 
 def test_plain_rows_are_left_to_the_compiled_parser(path, monkeypatch):

@@ -107,8 +107,9 @@ def _number(text: Any, start: Any, end: Any) -> Any:
 
 @KernelOfIds
 def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: int, between: int) -> tuple[int, bool]:
-    """Parse lines, the last of which has an end; return the number of rows, -1 for odd ones, and if an id is wide."""
-    rows, is_wide, place = 0, False, U(0)
+    """Parse lines, the last of which has an end, up to an id that is too wide for the arrays; return the number of rows,
+    -1 for odd ones, and whether there is such an id."""
+    rows, place = 0, U(0)
     while place < U(len(text)):
         # Most lines are two short numbers, one separator and an end.
         is_plain = False
@@ -162,10 +163,11 @@ def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: in
                 place += U(1)
         place += U(1)
         if is_plain or has_row:
-            is_wide |= a != np.int32(a) or b != np.int32(b)
             source[rows], target[rows] = a, b
+            if source[rows] != a or target[rows] != b:
+                return rows, True
             rows += 1
-    return rows, is_wide
+    return rows, False
 
 
 def parse(text: Array, separator: str | None, columns: tuple[int, int]) -> tuple[Array, Array] | None:

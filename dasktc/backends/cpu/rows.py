@@ -107,8 +107,10 @@ def _number(text: Any, start: Any, end: Any) -> Any:
 
 @KernelOfIds
 def _parse(source: Ids, target: Ids, text: ConstBytes, separator: int, first: int, between: int) -> tuple[int, bool]:
-    """Parse lines, the last of which has an end, up to an id that is too wide for the arrays; return the number of rows,
-    -1 for odd ones, and whether there is such an id."""
+    """Parse lines, the last of which has an end, up to an id that is too wide for the arrays.
+
+    Returns the number of rows, -1 for odd ones, and whether there is such an id.
+    """
     rows, place = 0, U(0)
     while place < U(len(text)):
         # Most lines are two short numbers, one separator and an end.

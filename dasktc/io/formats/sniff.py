@@ -176,8 +176,8 @@ def _layout(url: str, reading: _Reading, choice: Choice, ids: Ids, options: Read
     weight = weight_position(url, names, columns, options.weight, max(map(len, reading.fields)))
     if (last := max(*columns, weight or 0)) >= MOST_COLUMNS:
         raise InputError(
-            f"column {last + 1} of {url} is beyond the first {MOST_COLUMNS:,}, in which ids and weights may stand; write "
-            "the columns that are needed to another file, with cut -f for one"
+            f"column {last + 1} of {url} is beyond the first {MOST_COLUMNS:,}, in which ids and weights may stand; "
+            "write the columns that are needed to another file, with cut -f for one"
         )
     id_names = (names[columns[0]], names[columns[1]]) if max(columns) < len(names) else None
     dialect = Dialect(

@@ -78,8 +78,8 @@ def open_graph(
     archive = saved_graph(path_text("path", path))
     if archive is None:
         raise InputError(
-            f"{shown(os.fspath(path))} holds no saved graph: it has no {MANIFEST}, which is written last; save one "
-            "with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
+            f"{shown(os.fspath(path))} holds no saved graph: it does not exist, or has no {MANIFEST}, which is "
+            "written last; save one with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
         )
     return prepare(
         archive, client, backend=backend, method=method, memory=memory, threads=threads, run=run, progress=progress

@@ -240,9 +240,10 @@ def active_client() -> Any:
 def check_client(client: Any) -> None:
     """Refuse (InputError) what is no client, and a closed or asynchronous one, which runs no tasks synchronously."""
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
+        columns = f", or {advice('columns')} where these are meant" if isinstance(client, list | tuple) else ""
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
-            "Client(address)"
+            f"Client(address){columns}"
         )
     if getattr(client, "status", "running") in ("closing", "closed"):
         raise InputError("the client is closed: nobody runs its tasks any more; pass one that is connected, or none")

@@ -78,7 +78,12 @@ def test_two_places_of_a_cluster_are_refused(given, said):
 
 @pytest.mark.parametrize(
     ("client", "said"),
-    [("", "client='' is no path"), (3, "client is a int, a distributed.Client is needed"), (b"x", "client is a bytes")],
+    [
+        ("", "client='' is no path"),
+        (3, "client is a int, a distributed.Client is needed"),
+        (b"x", "client is a bytes"),
+        (["a", "b"], "client is a list, .*, or columns=... where these are meant"),
+    ],
     ids=repr,
 )
 def test_other_clients_are_refused(client, said):

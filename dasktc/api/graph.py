@@ -203,7 +203,9 @@ class Graph(Summarised):
         stub: Any = _Closed()
         context.counted.forget()
         attributes = context.prepared.attributes and stub
-        prepared = replace(context.prepared, graph=stub, numbered=stub, attributes=attributes, columns=stub)
+        prepared = replace(
+            context.prepared, graph=stub, partition=stub, numbered=stub, attributes=attributes, columns=stub
+        )
         self._context, self._owned = replace(context, executor=stub, blocks={}, prepared=prepared), None
         try:
             if last and hasattr(executor, "close"):

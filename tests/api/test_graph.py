@@ -11,6 +11,7 @@ from distributed import Client
 
 import dasktc
 from dasktc.errors import InputError
+from dasktc.options import Method
 from tests.executors.test_connect import TRIANGLE
 from tests.support.keywords import keywords
 from tests.support.processes import alive, patience, until
@@ -51,12 +52,13 @@ def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, 
             ask(graph)
 
 
-def test_a_closed_graph_leaves_no_results_to_the_garbage_collector(threads, inner):
-    """Its blocks would stay on the workers until Python collects cycles, which an idle client may never do."""
+@pytest.mark.parametrize("options", [{}, {"partition": "proxy", "parts": 2}], ids=str)
+def test_a_closed_graph_leaves_no_results_to_the_garbage_collector(threads, inner, options):
+    """Its results would stay on the workers until Python collects cycles, which an idle client may never do."""
     gc.collect()  # what other tests left
     gc.disable()
     try:
-        with dasktc.prepare(TRIANGLE, client=inner) as graph:
+        with dasktc.prepare(TRIANGLE, inner, method=Method(**options)) as graph:
             assert int(graph.triangle_count()) == 1
         until(lambda: not threads.scheduler.tasks, 5)
     finally:

@@ -61,9 +61,10 @@ class Sharded:
     @property
     def parts(self) -> list[Any]:
         """Handles of the shards."""
-        if callable(self._parts):
-            self._parts = self._parts()
-        return self._parts
+        parts = self._parts  # read once: another thread may make them meanwhile
+        if callable(parts):
+            self._parts = parts = parts()
+        return parts
 
     def __reduce__(self) -> tuple[Any, ...]:  # a function that makes the parts belongs to this process
         return Sharded, (self.starts, self.parts)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from threading import Thread
 from types import SimpleNamespace
 from unittest import mock
 
@@ -234,6 +235,23 @@ def test_transitivity_needs_no_whole_vector():
 
 
 # What the shards are made of
+
+
+def test_two_threads_may_make_a_vector_on_first_access():
+    vector = Sharded((0, 3), lambda: ["part"])
+
+    def meanwhile(frame, event, function):
+        if event == "c_return" and function is callable:
+            sys.setprofile(None)
+            other = Thread(target=lambda: vector.parts)
+            other.start()
+            other.join()
+
+    sys.setprofile(meanwhile)
+    try:
+        assert vector.parts == ["part"]
+    finally:
+        sys.setprofile(None)
 
 
 def test_shards_are_about_equal_whatever_the_lists_share():

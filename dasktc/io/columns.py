@@ -303,11 +303,14 @@ def integers_of_text(column: Column, place: Place) -> Column:
         try:
             return pc.cast(column, pa.int64())
         except pa.ArrowInvalid:
-            texts = decode(column).to_pylist()
-        for row, text in enumerate(texts):
-            if text is not None and not re.fullmatch("-?[0-9]+", text):
-                raise place.refuse(row, text, NO_INTEGER)
-        return pa.array(_int64_of([int(text or 0) for text in texts], place), mask=np.equal(texts, None))
+            for row, text in enumerate(decode(column).to_pylist()):
+                if text is None:
+                    continue
+                if not re.fullmatch("-?[0-9]+", text):
+                    raise place.refuse(row, text, NO_INTEGER) from None
+                if not INT64.min <= int(text) <= INT64.max:
+                    raise place.beyond(row, int(text)) from None
+            raise
 
 
 def _integers_of_floats(numbers: Any, place: Place) -> Any:

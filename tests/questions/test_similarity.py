@@ -459,13 +459,14 @@ def test_the_command_writes_the_most_similar(run, source, tmp_path):
     code, said, _ = run("similarity", source, "--measure", "adamic_adar", "--top", 1, "--out", out, "--json")
     assert code == 0
     found = json.loads(said)
-    assert found | {"seconds": None} == {
+    assert found | {"read": None, "seconds": None} == {
         "output": str(out),
         "measure": "adamic_adar",
         "top": 1,
         "rows": 4,
         "vertices": 4,
         "edges": 4,
+        "read": None,
         "backend": "cpu",
         "seconds": None,
     }

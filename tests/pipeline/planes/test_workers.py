@@ -11,6 +11,7 @@ from itertools import product
 from types import SimpleNamespace
 from unittest import mock
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -218,9 +219,11 @@ def came(stage, dask_worker):
 def test_copies_of_a_worker_that_went_are_given_up(workers):
     cluster, client = workers
     graph = dasktc.prepare(source_of(EDGES, parts=4), client, method=Method(partition="whole", splits=40))
-    cluster.scale(len(cluster.workers) - 1)
-    until(lambda: len(client.ncores()) == len(cluster.workers))
-    assert int(graph.triangle_count()) == int(graph.triangle_count()) == TRIANGLES
+    # What Dask began to fetch from the worker that goes, it tries to fetch for as long as a connection may take.
+    with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+        cluster.scale(len(cluster.workers) - 1)
+        until(lambda: len(client.ncores()) == len(cluster.workers))
+        assert int(graph.triangle_count()) == int(graph.triangle_count()) == TRIANGLES
 
 
 def test_facts_that_went_with_their_worker_are_asked_for_again(workers):

@@ -21,7 +21,6 @@ from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.context import CountingContext
 from dasktc.errors import without_secrets
-from dasktc.io.evidence import Reading
 from dasktc.io.inputs import refuse_input
 from dasktc.io.write import FRAMES, check_target
 from dasktc.options import Options, format_size, whole_number
@@ -43,14 +42,14 @@ class WriteSummary(Summarised):
     """Summary of what was written."""
 
     facts: dict[str, Any]
-    """By name, ready for JSON."""
+    """By name, ready for JSON except what was read, a `Reading`."""
     line: str
     """The summary in one line."""
     rows: Rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts."""
-        return self.facts
+        """Return the facts, ready for JSON."""
+        return {**self.facts, "read": self.facts["read"].to_dict()}
 
     def __str__(self) -> str:
         return self.line
@@ -71,11 +70,11 @@ def _write_answer(
     options: dict[str, Any],
     question: str,
     answer: Callable[[CountingContext], tuple[list[Any], T]],
-) -> tuple[T, Reading, dict[str, Any]]:
+) -> tuple[T, dict[str, Any]]:
     """Prepare a source, and write the frames of an answer.
 
-    Returns what `answer` tells of them, what was read, and facts: numbers of the graph after clean-up, what was read,
-    the backend, and the wall seconds of read, prepare, the question, write and total.
+    Returns what `answer` tells of them, and facts: numbers of the graph after clean-up, what was read, the backend, and
+    the wall seconds of read, prepare, the question, write and total.
     """
     _refuse_inputs(source, out, options)
     check_target(out, FRAMES, force)
@@ -87,17 +86,13 @@ def _write_answer(
         write_answer(context, frames, out, force)
         end = time.perf_counter()
         seconds = {question: answer_end - answer_start, "write": end - answer_end, "total": end - start}
-        return (
-            result,
-            graph.read,
-            {
-                "vertices": graph.vertices,
-                "edges": graph.edges,
-                "read": graph.read.to_dict(),
-                "backend": context.options.chosen_backend,
-                "seconds": {**context.prepared.seconds, **seconds},
-            },
-        )
+        return result, {
+            "vertices": graph.vertices,
+            "edges": graph.edges,
+            "read": graph.read,
+            "backend": context.options.chosen_backend,
+            "seconds": {**context.prepared.seconds, **seconds},
+        }
 
 
 @said_in_one_line
@@ -113,7 +108,7 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         frames, triangles = vertex_frames(context, MEASURES)
         return frames, (triangles, average, share)
 
-    (triangles, average, share), read, graph = _write_answer(source, out, force, options, "measures", answer)
+    (triangles, average, share), graph = _write_answer(source, out, force, options, "measures", answer)
     path, vertices, seconds = os.fspath(out), plural(graph["vertices"], "vertex"), graph["seconds"]["total"]
     return WriteSummary(
         {
@@ -130,7 +125,7 @@ def write_measures(source: Any, out: str | os.PathLike[str], force: bool = False
         [
             ("triangles", f"{triangles:,}"),
             ("graph", f"{vertices}, {plural(graph['edges'], 'edge')}"),
-            *read._rows(),
+            *graph["read"]._rows(),
             ("average clustering", f"{average:.6g}"),
             ("transitivity", f"{share:.6g}"),
             ("written", f"{path}, in {seconds:.2f} s"),
@@ -150,7 +145,7 @@ def write_truss(
     """
     if k is not None:
         k = order_of_truss(k)
-    truss, read, graph = _write_answer(source, out, force, options, "truss", lambda context: truss_frames(context, k))
+    truss, graph = _write_answer(source, out, force, options, "truss", lambda context: truss_frames(context, k))
     contents = f"{plural(truss.edges, 'edge')} of trussness up to {truss.largest:,}"
     if k is not None:
         contents = (
@@ -173,7 +168,7 @@ def write_truss(
             "seconds": seconds,
         },
         f"{path}: {contents}; {duration}",
-        [("written", path), ("truss", contents), *read._rows(), ("seconds", duration)],
+        [("written", path), ("truss", contents), *graph["read"]._rows(), ("seconds", duration)],
     )
 
 
@@ -200,7 +195,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
             "out": path,
             "vertices": plan.vertices,
             "edges": plan.edges,
-            "read": read.to_dict(),
+            "read": read,
             "partition": plan.partition,
             "parts": plan.parts,
             "reorder": reorder,
@@ -236,7 +231,7 @@ def write_similarity(
     checked(measure)
     if top is not None:
         whole_number("top", top, 1, few="nothing would be found")
-    rows, read, graph = _write_answer(
+    rows, graph = _write_answer(
         source, out, force, options, "similarity", lambda context: similarity_frames(context, measure, top, bound)
     )
     path, pairs, seconds = os.fspath(out), f"{measure} of {plural(rows, 'pair')}", graph["seconds"]["total"]
@@ -247,7 +242,7 @@ def write_similarity(
         [
             ("similarity", f"{pairs}: {selection}"),
             ("graph", f"{plural(graph['vertices'], 'vertex')}, {plural(graph['edges'], 'edge')}"),
-            *read._rows(),
+            *graph["read"]._rows(),
             ("written", f"{path}, in {seconds:.2f} s"),
         ],
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import DasktcError, InputError, neutral_text
 from dasktc.executors.connect import active_client, check_client
 from dasktc.executors.place import Place
 from dasktc.executors.stores.work_dir import WorkDir, check_place, one_line
@@ -65,7 +65,16 @@ def as_files(source: Any, place: Place, run: RunOptions) -> Iterator[Any]:
     if sum(isinstance(item, str | os.PathLike) and _is_stream(item) for item in items) > 1:
         raise InputError("standard input is named twice: it can be read once; name - once")
     with closing(WorkDir(run.work_dir)) as work:
-        yield [_written(item, work, number) if _is_stream(item) else item for number, item in enumerate(items)]
+        files = [_written(item, work, number) if _is_stream(item) else item for number, item in enumerate(items)]
+        try:
+            yield files
+        except DasktcError as error:  # the file is gone when it is read
+            text = neutral_text(error)
+            for number, item in reversed([*enumerate(items)]):
+                if _is_stream(item):
+                    name = "standard input" if isinstance(item, str | os.PathLike) else "the stream"
+                    text = text.replace(files[number], name)
+            raise type(error)(text) from error
 
 
 def _is_stream(item: Any) -> bool:

@@ -102,6 +102,14 @@ def test_workers_of_this_host_read_it(stdin, client):
     assert int(dasktc.triangle_count("-", client)) == 1
 
 
+@pytest.mark.parametrize(("source", "name"), [("-", "standard input"), (io.BytesIO(b"0 1\n1 x\n"), "the stream")])
+def test_an_error_names_the_stream_and_not_its_file(place, stdin, source, name):
+    stdin(b"0 1\n1 x\n")
+    with pytest.raises(InputError, match=f"line 2 of {name} ") as error:
+        dasktc.triangle_count(source, ids="int")
+    assert str(place) not in str(error.value)
+
+
 class Elsewhere:
     """A client of a worker on another host."""
 

@@ -127,8 +127,8 @@ def plan(
     wedges : int, optional
         Σ in(v)·out(v) of that graph, from which probes are estimated. Those of a source are counted.
     workers : int, optional
-        Number of concurrent tasks to plan for, each with all memory that is available here, or `memory`. Default: those
-        of the cluster, or the threads of this process.
+        Number of concurrent tasks to plan for, each with `memory`, or with what one has here. Default: those of the
+        cluster, or the threads of this process.
     gpus : int, optional
         The same, each task on a GPU; without `memory` a GPU like an H200. This machine needs none.
     rates : Rates

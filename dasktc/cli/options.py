@@ -239,7 +239,7 @@ planning = options_of(
         callback=_workers,
         metavar="N",
         help="Plan for N tasks at a time.",
-        details="Each with this machine's memory, or --memory. Default: those of the cluster, or the threads here.",
+        details="Each with --memory, or what one has here. Default: those of the cluster, or this process's threads.",
     ),
     _joining,
     _distributing,

@@ -569,10 +569,11 @@ def _starting(number: int | None) -> Iterator[None]:
                 '`if __name__ == "__main__":`'
             ) from error
         main = sys.modules["__main__"]
-        if main.__spec__ is None and not os.path.isfile(getattr(main, "__file__", None) or sys.executable):
+        script = None if main.__spec__ else getattr(main, "__file__", None)
+        if script is not None and not os.path.isfile(script):
             raise InputError(
-                f"{workers} could not be started: each imports the script, and {_main_file()} is no file, as where "
-                "Python reads it from standard input; save it to a file, or leave workers out"
+                f"{workers} could not be started: each imports the script, and {script} is no file, as where Python "
+                "reads it from standard input; save it to a file, or leave workers out"
             ) from error
         causes = [error, error.__cause__, error.__context__]
         reasons = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
